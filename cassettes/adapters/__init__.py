@@ -1,0 +1,1 @@
+"""Provider wire formats, one file each, independent of each other."""

@@ -1,0 +1,34 @@
+"""Every limit, in one place (SECURITY B-11). Over one: TooLarge, within a second, without the memory it claimed."""
+
+BODY_IN_MEMORY_BYTES = 8 * 1024 * 1024
+"""A body up to this size is held in memory and redacted whole when it ends; a larger one as it streams."""
+
+HEAD_BYTES = 256 * 1024
+"""All fields of one head. nginx takes 32 KiB, Node 16 KiB, h11 and Go 1 MiB by default; T-C10 sends 80 KiB."""
+
+FIELD_COUNT = 4096
+
+NAME_BYTES = 128
+"""A cassette's name."""
+
+RECORD_BYTES = 64 * 1024 * 1024
+"""One framed record, decompressed."""
+
+MSGPACK_DEPTH = 32
+
+JSON_DEPTH = 200
+"""Deeper JSON is matched as opaque bytes."""
+
+DECODED_BYTES = 64 * 1024 * 1024
+"""A body with a content encoding, decoded."""
+
+DECODED_RATIO = 1000
+"""Decoded size over encoded size, checked once 1 MiB has been decoded; gzip's own maximum is 1,032."""
+
+CONTENT_CODINGS = 2
+"""Stacked content encodings that are undone."""
+
+PIECES = 1_000_000
+"""Boundaries kept per body; later pieces are joined to the last."""
+
+EXCHANGES = 10_000_000

@@ -1,0 +1,1 @@
+"""What is SEEN: commands and their rendering."""

@@ -1,0 +1,1 @@
+"""What is TRIED: launching agents, the scripted provider, the demo."""
