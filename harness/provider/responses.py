@@ -1,0 +1,186 @@
+"""OpenAI Responses: `POST …/responses`, streamed and not, as the official SDK's types describe it. No WebSocket, no stored state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import override
+
+from secondtake.harness.provider.chat import Chat
+from secondtake.harness.provider.script import Failure, Reply, Stop, cut
+from secondtake.harness.provider.wire import (
+    CREATED_S,
+    BadCall,
+    Call,
+    Json,
+    Wire,
+    arguments_text,
+    compact,
+    groups,
+    items,
+    output_tokens,
+    required_text,
+    text_of,
+)
+
+ANSWERS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output"}
+
+
+class Responses(Wire):
+    """The Responses format."""
+
+    stream_type = "text/event-stream; charset=utf-8"
+
+    @override
+    def read(self, body: Json, model: str, stream: bool, size_bytes: int) -> Call:
+        if body.get("previous_response_id") is not None or body.get("conversation") is not None:
+            raise BadCall("this provider keeps no state: send the whole input")
+        given = body.get("input")
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        entries = items(given)
+        if not entries:
+            raise BadCall("Missing required parameter: 'input'.")
+        return Call(
+            model=required_text(body, "model"),
+            task=next((text_of(i.get("content")) for i in entries if i.get("role") == "user"), ""),
+            turn=groups([_by_the_model(i) for i in entries]),
+            stream=body.get("stream") is True,
+            size_bytes=size_bytes,
+        )
+
+    @override
+    def whole(self, call: Call, reply: Reply, model: str) -> Json:
+        cut_short = reply.stopped is Stop.LENGTH
+        output: list[Json] = [_message(call, reply.text, "completed")] if reply.text else []
+        output += [_function(call, n, t.name, arguments_text(t.arguments), "completed") for n, t in enumerate(reply.tools)]
+        done = dict(_response(call, model, "incomplete" if cut_short else "completed", output))
+        if cut_short:
+            done["incomplete_details"] = {"reason": "max_output_tokens"}
+        said = output_tokens(reply)
+        done["usage"] = {
+            "input_tokens": call.input_tokens,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": said,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": call.input_tokens + said,
+        }
+        return done
+
+    @override
+    def events(self, call: Call, reply: Reply, model: str) -> Sequence[bytes]:
+        events: list[bytes] = []
+
+        def say(kind: str, **body: object) -> None:
+            events.append(_event(kind, len(events), **body))
+
+        say("response.created", response=_response(call, model, "in_progress", []))
+        say("response.in_progress", response=_response(call, model, "in_progress", []))
+        index = 0
+        if reply.text:
+            place = {"item_id": _message_id(call), "output_index": index, "content_index": 0}
+            say("response.output_item.added", output_index=index, item=_message(call, None, "in_progress"))
+            say("response.content_part.added", **place, part=_part(""))
+            for piece in reply.text_pieces():
+                say("response.output_text.delta", **place, delta=piece, logprobs=[])
+            say("response.output_text.done", **place, text=reply.text, logprobs=[])
+            say("response.content_part.done", **place, part=_part(reply.text))
+            say("response.output_item.done", output_index=index, item=_message(call, reply.text, "completed"))
+            index += 1
+        for n, tool in enumerate(reply.tools):
+            written = arguments_text(tool.arguments)
+            where = {"item_id": _function_id(call, n), "output_index": index}
+            say("response.output_item.added", output_index=index, item=_function(call, n, tool.name, "", "in_progress"))
+            for piece in cut(written, 24):
+                say("response.function_call_arguments.delta", **where, delta=piece)
+            say("response.function_call_arguments.done", **where, name=tool.name, arguments=written)
+            say("response.output_item.done", output_index=index, item=_function(call, n, tool.name, written, "completed"))
+            index += 1
+        whole = self.whole(call, reply, model)
+        say(f"response.{whole['status']}", response=whole)
+        return events
+
+    @override
+    def error(self, call: Call | None, failure: Failure) -> Json:
+        return Chat().error(call, failure)
+
+    @override
+    def error_event(self, call: Call, failure: Failure, after: int) -> bytes:
+        code = failure.kind or ("rate_limit_exceeded" if failure.status == 429 else "server_error")
+        return _event("error", after, code=code, message=failure.message, param=None)
+
+    @override
+    def counted(self, call: Call) -> Json:
+        return Chat().counted(call)
+
+    @override
+    def fields(self, call: Call | None) -> Mapping[str, str]:
+        return Chat().fields(call)
+
+
+def _by_the_model(item: Json) -> bool:
+    if "role" in item:
+        return item.get("role") == "assistant"
+    kind = item.get("type")
+    return isinstance(kind, str) and kind not in ANSWERS and (kind.endswith("_call") or kind == "reasoning")
+
+
+def _response(call: Call, model: str, status: str, output: Sequence[Json]) -> Json:
+    return {
+        "id": f"resp_{call.identity('response', length=48)}",
+        "object": "response",
+        "created_at": CREATED_S,
+        "status": status,
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "max_output_tokens": None,
+        "model": model,
+        "output": list(output),
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "reasoning": {"effort": None, "summary": None},
+        "service_tier": "default",
+        "store": False,
+        "temperature": None,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": None,
+        "truncation": "disabled",
+        "usage": None,
+        "user": None,
+        "metadata": {},
+    }
+
+
+def _message_id(call: Call) -> str:
+    return f"msg_{call.identity('message', length=48)}"
+
+
+def _function_id(call: Call, number: int) -> str:
+    return f"fc_{call.identity('function', number, 48)}"
+
+
+def _part(text: str) -> Json:
+    return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+
+def _message(call: Call, text: str | None, status: str) -> Json:
+    content = [] if text is None else [_part(text)]
+    return {"id": _message_id(call), "type": "message", "status": status, "role": "assistant", "content": content}
+
+
+def _function(call: Call, number: int, name: str, arguments: str, status: str) -> Json:
+    return {
+        "id": _function_id(call, number),
+        "type": "function_call",
+        "status": status,
+        "arguments": arguments,
+        "call_id": f"call_{call.identity('tool', number)}",
+        "name": name,
+    }
+
+
+def _event(kind: str, number: int, **body: object) -> bytes:
+    return f"event: {kind}\ndata: {compact({'type': kind, 'sequence_number': number, **body})}\n\n".encode()
