@@ -32,3 +32,33 @@ PIECES = 1_000_000
 """Boundaries kept per body; later pieces are joined to the last."""
 
 EXCHANGES = 10_000_000
+
+JSON_PLACES = 10_000
+"""Model-bearing places in one request; agents have fewer than ten."""
+
+FRAME_DICTIONARY_BYTES = 128 * 1024
+"""How much of an earlier record or body serves as a dictionary for a later one."""
+
+OBJECT_BYTES = 256 * 1024
+"""A body from this size on that does not compress becomes a file of its own, named by its digest."""
+
+COMPRESSES_BELOW = 0.9
+"""Compressed over plain size of a sample; above, a body is kept as it is."""
+
+BLOCK_BYTES = 1024 * 1024
+"""A large compressed body is cut into blocks of this size, so that any part of it can be read without the rest."""
+
+DECODE_COST_US = 1_000
+"""Estimated cost of decoding a body through its chain of deltas; a delta that would cost more takes an earlier base, or none."""
+
+DELTA_BODY_BYTES = 4 * 1024 * 1024
+"""A body up to this size can be a delta, or the base of one."""
+
+DELTA_MEMORY_BYTES = 48 * 1024 * 1024
+"""What a recording holds of recent bodies to find bases among."""
+
+EXPORT_MEMBERS = 1_000_000
+"""Entries of an exported file."""
+
+META_BYTES = 1024 * 1024
+"""What a recording says about itself, packed."""

@@ -1,1 +1,94 @@
-"""Provider wire formats, one file each, independent of each other."""
+"""Provider wire formats, one file each, independent of each other. Pure: bytes in, provider-neutral values out.
+
+`recognise` says which adapter a request is for; `read_request` and `reader` read both sides; `splice` and `splice_path`
+put another model's ID in place and leave every other byte; `refusal` makes an error the provider's clients do not retry.
+"""
+
+from __future__ import annotations
+
+from secondtake.cassettes.adapters.base import (
+    Adapter,
+    AnswerReader,
+    Call,
+    CallKind,
+    Escape,
+    Fault,
+    Held,
+    HeldKind,
+    Json,
+    Media,
+    ModelAnswer,
+    ModelRequest,
+    Opaque,
+    Part,
+    Place,
+    PlaceKind,
+    ProviderError,
+    Reasoning,
+    Refusal,
+    Role,
+    Served,
+    Signal,
+    Stop,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Turn,
+    Usage,
+)
+from secondtake.cassettes.adapters.door import (
+    has_tool_calls,
+    read_answer,
+    read_request,
+    reader,
+    refusal,
+    splice,
+    splice_path,
+)
+from secondtake.cassettes.adapters.recognition import classify, hosts_version, recognise, upgrades_to_model
+from secondtake.cassettes.adapters.registry import ADAPTERS
+
+__all__ = [
+    "ADAPTERS",
+    "Adapter",
+    "AnswerReader",
+    "Call",
+    "CallKind",
+    "Escape",
+    "Fault",
+    "Held",
+    "HeldKind",
+    "Json",
+    "Media",
+    "ModelAnswer",
+    "ModelRequest",
+    "Opaque",
+    "Part",
+    "Place",
+    "PlaceKind",
+    "ProviderError",
+    "Reasoning",
+    "Refusal",
+    "Role",
+    "Served",
+    "Signal",
+    "Stop",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "Turn",
+    "Usage",
+    "classify",
+    "has_tool_calls",
+    "hosts_version",
+    "read_answer",
+    "read_request",
+    "reader",
+    "recognise",
+    "refusal",
+    "splice",
+    "splice_path",
+    "upgrades_to_model",
+]

@@ -1,0 +1,1 @@
+"""What an ID of a model promises: its class, the reason, its dated candidates, its retirement (PROVIDERS A4)."""
