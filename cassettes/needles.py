@@ -1,0 +1,139 @@
+"""Known values, looked for in every form they may be written in.
+
+A set of needles is a value: adding one makes a new set. Searching returns ranges of the content, never the content changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote, quote_plus
+
+from secondtake.cassettes.secrets import Known, searchable
+from secondtake.cassettes.views import locate, views
+
+_RUN = re.compile(rb"[A-Za-z0-9_.+/%=~-]{16,}")
+"""A stretch of characters that keys and encodings are made of."""
+
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
+_ESCAPED_AS_A_RULE = re.compile(rb"[\"\\/\x00-\x1f\x7f-\xff]")
+_DIRECT_BYTES = 4096
+"""Content shorter than this is searched without looking for runs first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A range that holds a secret. `value` is the secret itself, for its fingerprint; it never leaves this room's memory."""
+
+    start: int
+    stop: int
+    kind: str
+    value: bytes
+
+
+def base64_forms(value: bytes) -> set[bytes]:
+    """The characters of `value` in base64 that do not depend on its neighbours, at each alignment, in both alphabets."""
+    found: set[bytes] = set()
+    for lead in range(3):
+        whole = base64.b64encode(b"\x00" * lead + value)
+        skip = (0, 2, 3)[lead]
+        stop = (lead + len(value)) * 8 // 6
+        form = whole[skip:stop]
+        if len(form) >= 8:
+            found.add(form)
+            found.add(form.translate(bytes.maketrans(b"+/", b"-_")))
+    return found
+
+
+def written_forms(value: bytes) -> set[bytes]:
+    """`value` as it is, as JSON writes it (both ways, twice nested too), and as URLs do."""
+    forms = {value}
+    text = value.decode("utf-8", "replace")
+    if text.encode() == value:
+        for ascii_only in (True, False):
+            once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+            twice = json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+            forms |= {once.encode(), twice.encode(), once.replace("/", "\\/").encode()}
+    for quoted in (quote(value, safe=""), quote(value), quote_plus(value)):
+        forms |= {quoted.encode(), re.sub("%[0-9A-F]{2}", lambda m: m[0].lower(), quoted).encode()}
+    return forms
+
+
+class Needles:
+    """An immutable set of known values, ready to search with."""
+
+    def __init__(self, known: Iterable[Known] = ()) -> None:
+        values: dict[bytes, Known] = {}
+        for one in known:
+            if searchable(one.value):
+                values.setdefault(one.value, one)
+        self.known = values
+        self._plain: dict[bytes, Known] = {}
+        self._base64: dict[bytes, Known] = {}
+        for value, one in values.items():
+            for form in written_forms(value):
+                self._plain.setdefault(form, one)
+            for form in base64_forms(value):
+                self._base64.setdefault(form, one)
+        self._in_runs = [form for form in (*self._plain, *self._base64) if _RUN.fullmatch(form)]
+        self._loose = [form for form in (*self._plain, *self._base64) if not _RUN.fullmatch(form)]
+        self.longest = max(map(len, (*self._plain, *self._base64)), default=0)
+        """Bytes of the longest form."""
+
+    def __bool__(self) -> bool:
+        return bool(self.known)
+
+    def plus(self, known: Known) -> Needles:
+        """These and one more; the first kind given for a value stays."""
+        if known.value in self.known or not searchable(known.value):
+            return self
+        return Needles((*self.known.values(), known))
+
+    @cached_property
+    def _thorough(self) -> bool:
+        return any(_ESCAPED_AS_A_RULE.search(value) for value in self.known)
+
+    def find(self, content: bytes) -> list[Hit]:
+        """Every place a known value stands in `content`, in any written form and under up to three layers of escapes."""
+        if not self.known:
+            return []
+        hits = self.literal(content)
+        for chain in views(content, thorough=self._thorough):
+            for hit in self.literal(chain[-1].content):
+                start, stop = locate(chain, hit.start, hit.stop)
+                hits.append(Hit(start, stop, hit.kind, hit.value))
+        return hits
+
+    def literal(self, content: bytes) -> list[Hit]:
+        """As `find`, without looking under escapes. Ranges may overlap."""
+        if not self.known:
+            return []
+        forms = list(self._loose)
+        if len(content) <= _DIRECT_BYTES:
+            forms += self._in_runs
+        else:
+            runs = b"\n".join(_RUN.findall(content))
+            forms += [form for form in self._in_runs if form in runs]
+        hits: list[Hit] = []
+        for form in forms:
+            at = content.find(form)
+            while at >= 0:
+                stop = at + len(form)
+                plain = self._plain.get(form)
+                one = plain or self._base64[form]
+                hits.append(Hit(at, stop, one.kind, one.value) if plain else _widened(content, at, stop, one))
+                at = content.find(form, stop)
+        return hits
+
+
+def _widened(content: bytes, start: int, stop: int, known: Known) -> Hit:
+    """One base64 character more on each side: it carries the bits at the edges."""
+    if start > 0 and content[start - 1] in _BASE64:
+        start -= 1
+    if stop < len(content) and content[stop] in _BASE64:
+        stop += 1
+    return Hit(start, stop, known.kind, known.value)

@@ -1,0 +1,368 @@
+"""The one redactor: what enters the store, and a live request before it is compared, passes here.
+
+Returns new values; what it was given is never changed, so the bytes on the wire cannot be. Every placeholder is as long as what it
+replaces (placeholder.py). Deterministic for one key and one set of known values, and idempotent. Fails closed: when it cannot say
+what a body holds, the body is withheld and marked.
+
+Known values grow: a credential seen in a field, a query or a login answer is looked for anywhere from then on. Secrets are looked for
+by place first, so that what is learned in a message is found in the rest of that message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from urllib.parse import unquote_to_bytes
+
+from secondtake.cassettes import places
+from secondtake.cassettes.content import Decoder, Opaque, codings, decode
+from secondtake.cassettes.errors import TooLarge
+from secondtake.cassettes.exchange import Answer, Fields, Redaction, Request, Side
+from secondtake.cassettes.needles import Hit, Needles
+from secondtake.cassettes.placeholder import ENTROPY_BITS, collapse, fingerprint, is_placeholder, placed, placeholder
+from secondtake.cassettes.secrets import (
+    AUTH_BODY_PLAIN,
+    BODY,
+    BY_NAME,
+    OPAQUE,
+    PREFIX,
+    QUERY,
+    URL_HEADERS,
+    Known,
+    estimated_bits,
+    header_kind,
+    searchable,
+    value_kind,
+)
+from secondtake.cassettes.streams import StreamRedactor, binary
+
+__all__ = ["Known", "RedactedBody", "Redactor", "StreamRedactor", "collapse"]
+
+_NAMES_KEPT = 4096
+_FORM = {**BODY, **QUERY}
+_LEARN_COOKIE_BYTES = 16
+_LEARN_BITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedBody:
+    """A body as it may be kept.
+
+    `decoded`: the content codings `codings` were undone, because a secret stood under them; `content` is the decoded bytes and whoever
+    serves it applies the codings again or serves it without. Else `content` is as long as what was given, unless it was withheld.
+    `withheld` says in one line why nothing is kept; `content` is empty then.
+    """
+
+    content: bytes
+    redactions: tuple[Redaction, ...] = ()
+    decoded: bool = False
+    codings: tuple[str, ...] = ()
+    withheld: str | None = None
+
+
+class Redactor:
+    """Hides credentials by place and by value. `key` is the store's: 32 random bytes, kept outside of every cassette.
+
+    Not for several threads at once. `learning=False` keeps the set of known values as it was given.
+    """
+
+    def __init__(self, known: Iterable[Known] = (), *, key: bytes, learning: bool = True) -> None:
+        self._key = key
+        self._learning = learning
+        self._needles = Needles(known)
+        self._pending: list[Known] = []
+        self._kinds: dict[bytes, str | None] = {}
+        self._marks: dict[tuple[str, bytes], str] = {}
+
+    # ---- known values ----
+
+    def learn(self, kind: str, value: bytes, name: str = "") -> None:
+        """Look for `value` everywhere from now on. Short values and common words are not."""
+        if self._learning and searchable(value) and not is_placeholder(value):
+            self._pending.append(Known(kind, value, name))
+
+    @property
+    def needles(self) -> Needles:
+        """The values that are known now."""
+        if self._pending:
+            fresh = [one for one in self._pending if one.value not in self._needles.known]
+            self._pending.clear()
+            if fresh:
+                self._needles = Needles((*self._needles.known.values(), *fresh))
+        return self._needles
+
+    # ---- heads ----
+
+    def request(self, request: Request) -> tuple[Request, tuple[Redaction, ...]]:
+        """`request` with fields, trailers, target and host names redacted; the body reference is left alone."""
+        side = Side.REQUEST
+        hits = [(f"{place}", hit) for place, hit in places.url(request.path)]
+        for _, hit in hits:
+            self._learn_hit(hit)
+        fields, redactions = self._fields(request.fields, side, "field")
+        trailers, more = self._fields(request.trailers, side, "trailer")
+        hits += [("path", hit) for hit in self._anywhere(request.path, side)]
+        path, at_path = self._apply(request.path, hits, side)
+        redactions += more + at_path
+        if not redactions:
+            return request, ()
+        return replace(request, fields=fields, trailers=trailers, path=path), redactions
+
+    def answer(self, answer: Answer) -> tuple[Answer, tuple[Redaction, ...]]:
+        """`answer` with fields, interim fields and trailers redacted; the body reference is left alone."""
+        side = Side.RESPONSE
+        fields, redactions = self._fields(answer.fields, side, "field")
+        trailers, more = self._fields(answer.trailers, side, "trailer")
+        redactions += more
+        interim = []
+        for one in answer.interim:
+            inner, more = self._fields(one.fields, side, "interim")
+            interim.append(replace(one, fields=inner))
+            redactions += more
+        reason, more = self._apply(answer.reason, [("reason", hit) for hit in self._anywhere(answer.reason, side)], side)
+        redactions += more
+        if not redactions:
+            return answer, ()
+        return replace(answer, fields=fields, trailers=trailers, interim=tuple(interim), reason=reason), redactions
+
+    def fields(self, fields: Fields, side: Side, place: str = "trailer") -> tuple[Fields, tuple[Redaction, ...]]:
+        """Fields on their own, for example trailers that came last."""
+        return self._fields(fields, side, place)
+
+    def _kind(self, name: bytes) -> str | None:
+        try:
+            return self._kinds[name]
+        except KeyError:
+            if len(self._kinds) >= _NAMES_KEPT:
+                self._kinds.clear()
+            kind = self._kinds[name] = header_kind(name)
+            return kind
+
+    def _fields(self, fields: Fields, side: Side, place: str) -> tuple[Fields, tuple[Redaction, ...]]:
+        if not fields:
+            return fields, ()
+        found: dict[int, list[tuple[str, Hit]]] = {}
+        others: list[int] = []
+        for index, (name, value) in enumerate(fields):
+            kind = self._kind(name)
+            where = f"{place}:{name.decode('latin-1').lower()}"
+            if kind is not None:
+                hits = list(places.field(name, value, kind))
+            else:
+                others.append(index)
+                hits = [hit for _, hit in places.url(value)] if name.lower() in URL_HEADERS else []
+            if hits:
+                found[index] = [(where, hit) for hit in hits]
+                for hit in hits:
+                    self._learn_hit(hit)
+        if others:
+            blob = b"\n".join([fields[index][1] for index in others])
+            if self._anywhere(blob, side):
+                for index in others:
+                    name, value = fields[index]
+                    more = [(f"{place}:{name.decode('latin-1').lower()}", hit) for hit in self._anywhere(value, side)]
+                    if more:
+                        found.setdefault(index, []).extend(more)
+        if not found:
+            return fields, ()
+        kept = list(fields)
+        redactions: tuple[Redaction, ...] = ()
+        for index, marked in found.items():
+            name, value = fields[index]
+            value, more_redactions = self._apply(value, marked, side)
+            kept[index] = (name, value)
+            redactions += more_redactions
+        return tuple(kept), redactions
+
+    def _learn_hit(self, hit: Hit) -> None:
+        if hit.kind == OPAQUE:
+            return
+        if hit.kind == "basic-credential":
+            for part in places.basic_parts(hit.value):
+                self.learn("password", part)
+        if hit.kind == "cookie" and (len(hit.value) < _LEARN_COOKIE_BYTES or estimated_bits(hit.value) < _LEARN_BITS):
+            return
+        self.learn(hit.kind, hit.value)
+
+    def _anywhere(self, content: bytes, side: Side) -> list[Hit]:
+        """Known values, and on the way out also what shows by its shape that it is a key."""
+        hits: list[Hit] = []
+        if side is Side.REQUEST:
+            hits += places.shaped(content)
+            for hit in hits:
+                self._learn_hit(hit)
+        return hits + self.needles.find(content)
+
+    # ---- bodies ----
+
+    def body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
+        """The body of a message whose head had `fields`, whole. Never raises; what it cannot judge it withholds."""
+        return self._closed(self._body, content, fields, side)
+
+    def withhold_auth(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
+        """The body of a login or token endpoint: the shape stays, no value but a few harmless ones does. Never raises."""
+        return self._closed(self._auth_body, content, fields, side)
+
+    def _closed(self, work: Callable[[bytes, Fields, Side], RedactedBody], content: bytes, fields: Fields, side: Side) -> RedactedBody:
+        try:
+            return work(content, fields, side)
+        except Exception as error:  # noqa: BLE001  # fail closed, whatever went wrong
+            return RedactedBody(b"", withheld=f"the redactor failed: {type(error).__name__}")
+
+    def _plain(self, content: bytes, fields: Fields) -> tuple[bytes, tuple[str, ...]] | RedactedBody | None:
+        """The content without codings, and which were undone; None when it is not text; withheld when over a limit."""
+        names = codings(fields)
+        media = media_type(fields)
+        if binary(media):
+            return None
+        try:
+            undone = decode(content, names)
+            plain = _prefix(content, names) if isinstance(undone, Opaque) else undone
+        except TooLarge as error:
+            return RedactedBody(b"", withheld=str(error))
+        if plain is None:
+            return RedactedBody(b"", withheld="not decoded, so not searched")
+        if binary(media, plain):
+            return None
+        return plain, names
+
+    def _body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
+        if not content:
+            return RedactedBody(content)
+        match self._plain(content, fields):
+            case None:
+                return RedactedBody(content)
+            case RedactedBody() as withheld:
+                return withheld
+            case plain, names:
+                pass
+        hits = [*places.signed_urls(plain), *places.json_fields(plain, served=side is Side.RESPONSE)]
+        if side is Side.REQUEST:
+            hits += places.userinfo_in_text(plain)
+            media = media_type(fields)
+            if media == b"application/x-www-form-urlencoded":
+                hits += [hit for _, hit in places.query(plain, 0, len(plain), names=_FORM)]
+            elif media.startswith(b"multipart/"):
+                hits += places.multipart_fields(plain)
+        for hit in hits:
+            self._learn_hit(hit)
+        hits += self._anywhere(plain, side)
+        kept, redactions = self._apply(plain, [("body", hit) for hit in hits], side)
+        if not redactions:
+            return RedactedBody(content)
+        return RedactedBody(kept, redactions, decoded=bool(names), codings=names)
+
+    def _auth_body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
+        if not content:
+            return RedactedBody(content)
+        match self._plain(content, fields):
+            case None:
+                return RedactedBody(b"", withheld="a login's body that is not text")
+            case RedactedBody() as withheld:
+                return withheld
+            case plain, names:
+                pass
+        if plain.lstrip()[:1] in (b"{", b"["):
+            hits = list(places.auth_strings(plain))
+        elif media_type(fields) == b"application/x-www-form-urlencoded" or re.fullmatch(rb"[\w.%+-]+=[^\s<>]*", plain.strip()):
+            hits = _form_values(plain)
+        else:
+            return RedactedBody(b"", withheld="a login's body that is neither JSON nor a form")
+        for hit in hits:
+            if hit.kind not in ("auth-body", "password"):
+                self._learn_hit(hit)
+        hits += self._anywhere(plain, Side.REQUEST)
+        kept, redactions = self._apply(plain, [("body", hit) for hit in hits], side)
+        if not redactions:
+            return RedactedBody(content)
+        return RedactedBody(kept, redactions, decoded=bool(names), codings=names)
+
+    def streaming(self, fields: Fields = (), side: Side = Side.RESPONSE) -> StreamRedactor:
+        """For a body that is too large to hold: known values only, decoded on the way where it has a content coding."""
+        return StreamRedactor(self.needles, self.replacement, fields=fields, media=media_type(fields), side=side)
+
+    def text(self, text: str) -> str:
+        """`text` for a message or a log: the same rules, on one line or many."""
+        content = text.encode("utf-8", "surrogatepass")
+        hits = [*places.shaped(content), *places.userinfo_in_text(content), *places.signed_urls(content)]
+        hits += places.json_fields(content, served=False)
+        hits += self.needles.find(content)
+        kept, _ = self._apply(content, [("text", hit) for hit in hits], Side.REQUEST)
+        return kept.decode("utf-8", "surrogatepass")
+
+    # ---- putting placeholders in ----
+
+    def replacement(self, hit: Hit, written: bytes) -> tuple[bytes, str | None]:
+        """The placeholder for `written`, which stands for `hit.value`, and the fingerprint for the record."""
+        kind = BY_NAME.get(hit.kind)
+        mark = None
+        if hit.kind == OPAQUE or (not (kind is not None and kind.guessable) and estimated_bits(hit.value) >= ENTROPY_BITS):
+            mark = self._marks.get((hit.kind, hit.value))
+            if mark is None:
+                if len(self._marks) >= _NAMES_KEPT:
+                    self._marks.clear()
+                mark = self._marks[(hit.kind, hit.value)] = fingerprint(self._key, hit.kind, hit.value)
+        prefix = PREFIX.match(written)
+        return placeholder(hit.kind, len(written), prefix=prefix[0] if prefix else b"", mark=mark), mark
+
+    def _apply(self, content: bytes, hits: list[tuple[str, Hit]], side: Side) -> tuple[bytes, tuple[Redaction, ...]]:
+        if not hits:
+            return content, ()
+        already = placed(content)
+        parts: list[bytes] = []
+        redactions: list[Redaction] = []
+        at = 0
+        for place, hit in merged(hits):
+            if any(begin <= hit.start and hit.stop <= end for begin, end in already):
+                continue
+            put, mark = self.replacement(hit, content[hit.start : hit.stop])
+            parts += (content[at : hit.start], put)
+            redactions.append(Redaction(side, place, hit.start, hit.stop, hit.kind, mark))
+            at = hit.stop
+        parts.append(content[at:])
+        return b"".join(parts), tuple(redactions)
+
+
+def merged(hits: list[tuple[str, Hit]]) -> list[tuple[str, Hit]]:
+    """Hits in order, those that overlap made one: the range of all, the kind of the longest."""
+    ordered = sorted(hits, key=lambda one: (one[1].start, -one[1].stop))
+    out: list[tuple[str, Hit]] = []
+    for place, hit in ordered:
+        if out and hit.start < out[-1][1].stop:
+            first_place, first = out[-1]
+            longer = hit if hit.stop - hit.start > first.stop - first.start else first
+            out[-1] = (first_place, replace(longer, start=first.start, stop=max(first.stop, hit.stop)))
+        else:
+            out.append((place, hit))
+    return out
+
+
+def media_type(fields: Fields) -> bytes:
+    """The media type of a head, lower-case without parameters; empty when there is none."""
+    for name, value in fields:
+        if len(name) == 12 and name.lower() == b"content-type":
+            return value.partition(b";")[0].strip().lower()
+    return b""
+
+
+def _prefix(content: bytes, names: tuple[str, ...]) -> bytes | None:
+    """What a stream that was cut short decodes to; None when it is not of the coding it names at all."""
+    decoder = Decoder(names)
+    found = b"".join(decoder.feed(content))
+    return found or None
+
+
+def _form_values(content: bytes) -> list[Hit]:
+    """Every value of a form but those whose name says they may stay readable."""
+    hits: list[Hit] = []
+    at = 0
+    for pair in content.split(b"&"):
+        name, equals, value = pair.partition(b"=")
+        begin = at + len(name) + len(equals)
+        at += len(pair) + 1
+        key = name.strip().lower()
+        if value.strip() and key not in AUTH_BODY_PLAIN and not is_placeholder(value.strip()):
+            plain = unquote_to_bytes(value.strip())
+            hits.append(Hit(begin, begin + len(value.rstrip()), value_kind(plain) or _FORM.get(key, "auth-body"), plain))
+    return hits
