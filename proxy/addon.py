@@ -1,0 +1,431 @@
+"""What the connections of one proxy share, and the hooks they ask: who may come in, what may go out, what is counted.
+
+The five places that mitmproxy's core asks of us: `client_connected` (is the peer our user?), `first_layer`, `hook` (TLS and the
+like, answered in place), `server_connect` (the gate: no connection without a grant) and `Await` (commit, room, pace).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mitmproxy.connection import Server
+from mitmproxy.net.server_spec import ServerSpec
+from mitmproxy.proxy import commands, layer
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers.http._hooks import HttpConnectUpstreamHook
+from mitmproxy.proxy.layers.tls import TlsFailedClientHook, TlsStartClientHook, TlsStartServerHook
+
+from secondtake.cassettes import adapters
+from secondtake.cassettes.channels import classify
+from secondtake.cassettes.errors import NotStored, RecordedError
+from secondtake.cassettes.exchange import EMPTY, Answered, Channel, Ending, Request
+from secondtake.cassettes.match import request_keys
+from secondtake.cassettes.misses import Miss
+from secondtake.cassettes.player import Live, Player, Serve, Session
+from secondtake.cassettes.recorder import Recording
+from secondtake.cassettes.records import End, Record
+from secondtake.cassettes.redact import Redactor
+from secondtake.cassettes.writer import Writer
+from secondtake.proxy import addresses, peer
+from secondtake.proxy.authority import Authority
+from secondtake.proxy.framing import values
+from secondtake.proxy.handler import WireHandler
+from secondtake.proxy.layers import Front
+from secondtake.proxy.outcome import Missed, Outcome, TlsFailure
+from secondtake.proxy.policy import Mode, Pace, Policy, Refuse, is_websocket
+from secondtake.proxy.refusals import Refusals
+from secondtake.proxy.routes import Route, Routes, choose
+from secondtake.proxy.tape import Tape
+from secondtake.proxy.tls import AgentTls, OriginTls
+from secondtake.proxy.upstream import Upstream
+
+logger = logging.getLogger(__name__)
+
+BACKLOG_BYTES = 64 * 1024 * 1024
+"""With more than this queued for the disk, streams wait for the writer before they take more."""
+
+NEW_SESSION_AFTER_S = 2.0
+"""A client that comes after so long without any connection begins a new replay session (DESIGN 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a proxy is to behave. Paths and clocks come from the caller; nothing here reads the environment."""
+
+    mode: Mode
+    trust: Path
+    """A PEM bundle that origins are verified against."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    routes: Mapping[str, str] = field(default_factory=dict)
+    pace: Pace = Pace.FAST
+    upstream: Upstream = field(default_factory=Upstream)
+    strict: bool = False
+    credential: str | None = None
+    """`user:password` a client must give; None asks for none."""
+    uid: int | None = None
+    """On loopback the peer must be this user; None does not look."""
+    loopback: bool = False
+    """Origins on loopback may be reached through the proxy."""
+    passthrough: tuple[str, ...] = ()
+    only_hosts: tuple[str, ...] = ()
+    client_certs: Mapping[str, Path] = field(default_factory=dict)
+    quiet_telemetry: bool = False
+
+
+class Wire:
+    """Shared by every connection of one proxy."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        authority: Authority,
+        *,
+        redactor: Redactor,
+        now_us: Callable[[], int],
+        writer: Writer | None = None,
+        player: Player | None = None,
+        known_hosts: frozenset[str] = frozenset(),
+        resolver: addresses.Resolver | None = None,
+    ) -> None:
+        self.settings = settings
+        self.policy = Policy(settings.mode, settings.quiet_telemetry, settings.strict)
+        self.redactor = redactor
+        self.now_us = now_us
+        self.refusals = Refusals()
+        self.outcome = Outcome()
+        self.routes = Routes.of(settings.routes)
+        self.upstream = settings.upstream
+        self.rules = addresses.Rules(loopback=settings.loopback)
+        self.agent_tls = AgentTls(authority)
+        self.origin_tls = OriginTls(settings.trust, settings.client_certs)
+        self.handlers: set[WireHandler] = set()
+        self.failed: NotStored | None = None
+        self._writer = writer
+        self._player = player
+        self._known_hosts = known_hosts
+        self._resolver = resolver
+        self._sequence = 0
+        self._sessions: dict[str, Session] = {}
+        self._last_left_us: int | None = None
+        self._clients: dict[WireHandler, str] = {}
+        self._open: set[Tape] = set()
+
+    def listening(self, port: int) -> None:
+        """The port is known: it is never an origin, and never our own way out."""
+        self.rules = addresses.Rules(own_ports=frozenset({port}), loopback=self.settings.loopback)
+        self.upstream = self.settings.upstream.excluding({port})
+
+    # -- who may come in -----------------------------------------------------------------------------------------------
+
+    def client_connected(self, handler: WireHandler) -> str | None:
+        """Why a connection is refused; None where it is not (C-03)."""
+        self.handlers.add(handler)
+        if self.settings.uid is not None:
+            client, server = handler.client.peername, handler.client.sockname
+            found = peer.peer_uid((client[0], client[1]), (server[0], server[1]))
+            if found not in (self.settings.uid, 0) and (found is not None or self.settings.credential is None):
+                self.outcome.strangers += 1
+                return "the connection does not belong to this user"
+        if self._last_left_us is not None and self.now_us() - self._last_left_us > NEW_SESSION_AFTER_S * 1e6:
+            self.new_sessions()
+        self._last_left_us = None
+        return None
+
+    def admit(self, handler: WireHandler, given: Sequence[bytes]) -> bool:
+        """Whether the client gave our credential, where one is asked for. Its user name says whose session it is."""
+        user, password = "", ""
+        if given:
+            scheme, _, encoded = given[0].partition(b" ")
+            if scheme.lower() == b"basic":
+                try:
+                    user, _, password = base64.b64decode(encoded, validate=True).decode("utf-8", "replace").partition(":")
+                except (binascii.Error, ValueError):
+                    return self.settings.credential is None
+        if self.settings.credential is None:
+            handler.user = user or handler.user
+            return True
+        if handler.admitted and not given:
+            return True
+        expected_user, _, expected = self.settings.credential.partition(":")
+        # Whoever knows the password may call itself what it likes: the name only chooses the session.
+        if expected and hmac.compare_digest(password.encode(), expected.encode()):
+            handler.user = user if user != expected_user else ""
+            handler.admitted = True
+            return True
+        return False
+
+    def greeted(self, handler: WireHandler, agents: Sequence[bytes]) -> None:
+        """Remember what a client calls itself, for the hint if it will not trust us."""
+        if agents:
+            self._clients[handler] = agents[0][:200].decode("latin-1")
+
+    def disconnected(self, handler: WireHandler) -> None:
+        """A connection is gone: what it was still recording ends here."""
+        self.handlers.discard(handler)
+        self._clients.pop(handler, None)
+        for tape in list(handler.tapes):
+            tape.cut(Ending.CLIENT_LEFT, "the client's connection ended")
+        if not self.handlers:
+            self._last_left_us = self.now_us()
+
+    def new_sessions(self) -> None:
+        """Every queue begins anew: another run of the same scene."""
+        self._sessions.clear()
+
+    def session(self, handler: WireHandler) -> Session:
+        """The queues this connection plays from."""
+        assert self._player is not None
+        name = handler.user or ""
+        if name not in self._sessions:
+            self._sessions[name] = self._player.session(name)
+            self.outcome.sessions += 1
+        return self._sessions[name]
+
+    def sessions(self) -> tuple[Session, ...]:
+        """Those of now."""
+        return tuple(self._sessions.values())
+
+    # -- what mitmproxy asks -------------------------------------------------------------------------------------------
+
+    def first_layer(self, context: Context, handler: WireHandler) -> layer.Layer:
+        """Every connection begins at the front door."""
+        context.layers.clear()
+        return Front(context, self, handler)
+
+    def hook(self, hook: commands.StartHook) -> None:
+        """Answered in place; the ones that are not named here need no answer."""
+        if isinstance(hook, TlsStartClientHook):
+            context = hook.data.context
+            names = [context.client.sni or (context.server.address or ("localhost",))[0]]
+            if context.server.address and context.server.address[0] not in names:
+                names.append(context.server.address[0])
+            hook.data.ssl_conn = self.agent_tls.connection(names)
+        elif isinstance(hook, TlsStartServerHook):
+            server = hook.data.conn
+            assert isinstance(server, Server)
+            if server.sni is None:
+                server.sni = server.address[0] if server.address else None
+            offered = server.alpn_offers or hook.data.context.client.alpn_offers
+            hook.data.ssl_conn = self.origin_tls.connection(server, list(offered))
+        elif isinstance(hook, TlsFailedClientHook):
+            context = hook.data.context
+            host = context.client.sni or (context.server.address or ("?",))[0]
+            handler = next((known for known in self.handlers if known.client is context.client), None)
+            client = self._clients.get(handler, "") if handler is not None else ""
+            self.outcome.tls_failures.append(TlsFailure(host, context.client.error or "", client))
+        elif isinstance(hook, HttpConnectUpstreamHook):
+            host, port = hook.flow.request.host, hook.flow.request.port
+            via = self.upstream.via("https", host, port)
+            if via is not None and via.authorization is not None:
+                hook.flow.request.headers["Proxy-Authorization"] = via.authorization.decode("ascii")
+
+    def server_connect(self, handler: WireHandler, connection: Server) -> str | None:
+        """The gate: a connection nobody was granted is not opened, in whatever way it was asked for."""
+        address = connection.address
+        if address is not None and (address[0], address[1]) in handler.grants and self.policy.mode is not Mode.REPLAY:
+            return None
+        self.outcome.blocked.append(f"{address[0]}:{address[1]}" if address else "?")
+        return "the gate is closed: this connection was not granted"
+
+    async def resolve(self, host: str, port: int, *, trusted: bool) -> list[tuple[str, int]]:
+        """Resolve once, judge, and return what may be connected to. Raises OSError with the reason."""
+        try:
+            if trusted:
+                own = addresses.Rules(own_ports=self.rules.own_ports, loopback=True)
+                if (literal := addresses.literal(host)) is not None:
+                    own.judge_name(host, port)
+                    return [(str(literal), port)]
+                found = await (self._resolver or addresses.system_resolver)(host, port)
+                return [(address, port) for address in found]
+            chosen = await addresses.resolve(host, port, self.rules, self._resolver)
+        except RecordedError as error:
+            raise OSError(str(error)) from error
+        return [(str(address), port) for address in chosen]
+
+    def crashed(self, handler: WireHandler, error: Exception) -> None:
+        """A fault of ours. It ends one connection, is told, and makes the run not clean."""
+        logger.error("internal error", exc_info=error)
+        self.outcome.crashed.append(self.redactor.text(f"{type(error).__name__}: {error}"))
+
+    def refuse_tunnel(self, host: str, port: int) -> bytes | None:
+        """With --only-hosts, other hosts get 403 before TLS: a constrained CA would look like a TLS error (DESIGN 7)."""
+        if self.settings.only_hosts and not any(_covers(rule, host) for rule in self.settings.only_hosts):
+            self.outcome.refused["only-hosts"] += 1
+            return self.refusals.forbidden_tunnel(f"{host} is not among --only-hosts")
+        return None
+
+    def passes_through(self, handler: WireHandler, host: str, port: int) -> ServerSpec | bool:
+        """Whether a tunnel is relayed unread (`--passthrough`): False, or True, or the proxy to go through."""
+        if self.policy.mode is not Mode.RECORD or not any(_covers(rule, host) for rule in self.settings.passthrough):
+            return False
+        self.outcome.passed_through[host] += 1
+        via = self.upstream.via("https", host, port)
+        handler.grant(via.address if via else (host, port), trusted=via is not None)
+        return ServerSpec((via.scheme, via.address)) if via else True  # type: ignore[arg-type]
+
+    def not_http(self, handler: WireHandler, connect: str | None, start: bytes) -> None:
+        """A client that speaks no HTTP was closed."""
+        self.outcome.not_http.append((connect or "", start))
+
+    # -- what a request is ---------------------------------------------------------------------------------------------
+
+    def classify(self, request: Request) -> Channel:
+        """By the head; a model's socket counts as a model call."""
+        if is_websocket(request) and adapters.upgrades_to_model(request):
+            return Channel.MODEL
+        return classify(request, None)[0]
+
+    def forbidden(self, request: Request) -> str | None:
+        """Why this host must not be asked, in words (C-04); None where it may."""
+        if self.routes.find(request) is not None:
+            return None
+        try:
+            self.rules.judge_name(request.host, request.port)
+        except addresses.Forbidden as error:
+            return str(error)
+        return None
+
+    def route(self, request: Request, connect: tuple[str, int] | None) -> Route:
+        """Where a live request goes."""
+        return choose(request, connect, self.routes, self.upstream)
+
+    def drops_validators(self, request: Request, channel: Channel) -> bool:
+        """A warm client cache must not leave a cassette full of 304s: the one declared change to index GETs (DESIGN 3)."""
+        return (
+            channel is Channel.INDEX
+            and request.method == "GET"
+            and not values(request.fields, b"range")
+            and bool(values(request.fields, b"if-none-match") or values(request.fields, b"if-modified-since"))
+        )
+
+    # -- recording -----------------------------------------------------------------------------------------------------
+
+    def tape(self, request: Request, channel: Channel, handler: WireHandler) -> Tape:
+        """Begin to write one exchange."""
+        assert self._writer is not None
+        writer = self._writer
+        self._sequence += 1
+        started = self.now_us()
+        self.outcome.requests += 1
+        self.outcome.answered[Answered.LIVE] += 1
+        self.outcome.channels[channel] += 1
+
+        def done(tape: Tape, how: Ending) -> None:
+            handler.tapes.discard(tape)
+            self._open.discard(tape)
+            self.outcome.endings[how] += 1
+
+        tape = Tape(
+            Recording(self._sequence, started, self.redactor, keys=request_keys),
+            request,
+            channel,
+            now_us=self.now_us,
+            started_us=started,
+            write=self._write,
+            commit=self._commit,
+            room=lambda: self._room(writer),
+            classify=classify,
+            done=done,
+        )
+        handler.tapes.add(tape)
+        self._open.add(tape)
+        return tape
+
+    def _write(self, records: tuple[Record, ...]) -> None:
+        if self._writer is not None and self.failed is None:
+            self._writer.write(records)
+
+    def _commit(self, end: End) -> asyncio.Future[NotStored | None]:
+        """A future that is done when the exchange is durable, or cannot be any more: the agent's traffic goes on."""
+        assert self._writer is not None
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[NotStored | None] = loop.create_future()
+
+        def settle(error: NotStored | None) -> None:
+            if error is not None and self.failed is None:
+                self.failed = self.outcome.failed = error
+            if not future.done():
+                future.set_result(error)
+
+        def done(error: NotStored | None) -> None:
+            loop.call_soon_threadsafe(settle, error)
+
+        self._writer.commit(end, done)
+        return future
+
+    def _room(self, writer: Writer) -> asyncio.Future[None] | None:
+        if writer.backlog_bytes <= BACKLOG_BYTES or self.failed is not None:
+            return None
+        return asyncio.ensure_future(self._caught_up(writer))
+
+    async def _caught_up(self, writer: Writer) -> None:
+        while writer.backlog_bytes > BACKLOG_BYTES // 2 and self.failed is None:
+            await asyncio.sleep(0.005)
+
+    async def drained(self, grace_s: float) -> None:
+        """Let what is being recorded end by itself for so long, then end it."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + grace_s
+        while self._open and loop.time() < until:
+            await asyncio.sleep(0.01)
+        waiting = [future for tape in list(self._open) if (future := tape.cut(Ending.RESET, "the recording was stopped")) is not None]
+        if waiting:
+            await asyncio.gather(*waiting)
+
+    # -- counting ------------------------------------------------------------------------------------------------------
+
+    def counted(self, request: Request, channel: Channel, serve: Serve) -> None:
+        """A request was answered from the cassette."""
+        self.outcome.requests += 1
+        self.outcome.answered[serve.answered] += 1
+        self.outcome.channels[channel] += 1
+        self.outcome.reused += serve.reused
+
+    def counted_local(self, request: Request, channel: Channel, decision: Refuse) -> None:
+        """A request was answered by us; while recording its tape counts it."""
+        self.outcome.refused[decision.reason] += 1
+        if self.policy.mode is Mode.RECORD:
+            return
+        self.outcome.requests += 1
+        self.outcome.channels[channel] += 1
+        missed = decision.reason in ("miss", "names-disagree")
+        self.outcome.answered[Answered.MISS if missed else Answered.LOCAL] += 1
+        if decision.miss is not None and decision.reason == "miss":
+            url = self.redactor.request(request)[0].url
+            self.outcome.misses.append(Missed(self.outcome.requests, request.method, url, channel, decision.miss))
+
+    def unreachable(self, request: Request, why: str) -> None:
+        """No origin answered."""
+        self.outcome.unreachable.append((self.redactor.request(request)[0].url, self.redactor.text(why)))
+
+    def damaged(self, request: Request, error: RecordedError) -> None:
+        """The cassette holds damage where this request's answer should be."""
+        self.outcome.requests += 1
+        self.outcome.answered[Answered.MISS] += 1
+        self.outcome.damaged.append(str(error))
+
+    def host_known(self, request: Request) -> bool:
+        """Whether the recording ever spoke to this host."""
+        return request.host in self._known_hosts
+
+    def answer_before_body(self, handler: WireHandler, request: Request) -> Serve | None:
+        """The final answer this request was given before it sent its body, if it was (T-C7)."""
+        found: Serve | Miss = self.session(handler).answer(request, Live(0, EMPTY, b""))
+        if isinstance(found, Serve) and found.answered is Answered.EXACT:
+            self.counted(request, self.classify(request), found)
+            return found
+        return None
+
+
+def _covers(rule: str, host: str) -> bool:
+    """`example.com` covers itself; `*.example.com` and `.example.com` cover what is below it."""
+    rule = rule.lower().removeprefix("*")
+    return host.endswith(rule) if rule.startswith(".") else host == rule

@@ -1,0 +1,431 @@
+"""HTTP/1 on both sides: what mitmproxy's own parsers leave out or do otherwise (DESIGN 3).
+
+Trailers, interim responses, framing chosen by us, strict heads (C-08), a client that leaves without ending the stream's
+work, and resets that are resets. `install()` puts the origin's side where mitmproxy looks for it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+
+import h11
+from h11._readers import ChunkedReader, ContentLengthReader, Http10Reader
+from mitmproxy import http
+from mitmproxy.connection import ConnectionState
+from mitmproxy.net.http import url
+from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers import http as stock
+from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    RequestData,
+    RequestEndOfMessage,
+    RequestHeaders,
+    RequestProtocolError,
+    RequestTrailers,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+    ResponseTrailers,
+)
+from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyReader
+
+from secondtake.cassettes import limits
+from secondtake.cassettes.exchange import Fields
+from secondtake.proxy.commands import Abort, ResponseAbort, ResponseHead, ResponseInterim
+from secondtake.proxy.framing import Delimiter, values, without_body
+
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-zA-Z]+")
+_VERSION = re.compile(rb"HTTP/1\.[0-9]")
+_STATUS_LINE = re.compile(rb"(HTTP/1\.[0-9]) +([1-9][0-9]{2})(?: (.*))?", re.DOTALL)
+
+REASONS = {
+    200: b"OK",
+    201: b"Created",
+    202: b"Accepted",
+    204: b"No Content",
+    206: b"Partial Content",
+    304: b"Not Modified",
+    400: b"Bad Request",
+    404: b"Not Found",
+    407: b"Proxy Authentication Required",
+    416: b"Range Not Satisfiable",
+    424: b"Failed Dependency",
+    426: b"Upgrade Required",
+    429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large",
+    502: b"Bad Gateway",
+}
+"""Reason phrases for heads that came without one (HTTP/2) or are our own."""
+
+
+class BadHead(ValueError):
+    """A head that is refused rather than read in one of two ways. `status` is what a client is told."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def split_head(data: bytes) -> tuple[list[bytes], int] | None:
+    """Cut a head off the front of `data`: its lines, and how many bytes it took; None when it is not whole yet.
+
+    Raises BadHead on a bare CR or LF, a NUL, or a head over limits.HEAD_BYTES.
+    """
+    start = 0
+    while data.startswith(b"\r\n", start):  # RFC 9112 2.2: empty lines before a request line are passed over
+        start += 2
+    end = data.find(b"\r\n\r\n", start)
+    if end < 0:
+        if len(data) - start > limits.HEAD_BYTES:
+            raise BadHead(f"head over {limits.HEAD_BYTES} bytes", 431)
+        if b"\n\n" in data or data.startswith((b"\n", b"\r\r")):
+            raise BadHead("a line that does not end in CR LF")
+        return None
+    if end - start > limits.HEAD_BYTES:
+        raise BadHead(f"head over {limits.HEAD_BYTES} bytes", 431)
+    lines = data[start:end].split(b"\r\n")
+    if len(lines) - 1 > limits.FIELD_COUNT:
+        raise BadHead(f"more than {limits.FIELD_COUNT} fields", 431)
+    for line in lines:
+        if b"\n" in line or b"\r" in line or b"\0" in line:
+            raise BadHead("a bare CR, LF or NUL in the head")
+    return lines, end + 4
+
+
+def read_fields(lines: Sequence[bytes]) -> Fields:
+    """Header lines as fields, byte for byte but for outer white space. Raises BadHead on obs-fold or a bad name."""
+    fields = []
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        if not colon or not _TOKEN.fullmatch(name):
+            what = "a folded line (obs-fold)" if line[:1] in (b" ", b"\t") else f"a bad field line {line[:80]!r}"
+            raise BadHead(what)
+        fields.append((name, value.strip(b" \t")))
+    return tuple(fields)
+
+
+def body_length(fields: Fields, *, protocol: bytes, response_to: str | None = None, status: int = 0) -> int | None:
+    """The size of a body by its fields: bytes, None for chunked, -1 for until the connection closes.
+
+    `response_to` is the request's method for a response, None for a request. Raises BadHead where two readings are possible.
+    """
+    if response_to is not None and (without_body(response_to, status) or (response_to == "CONNECT" and status < 300)):
+        return 0
+    coding = values(fields, b"transfer-encoding")
+    length = values(fields, b"content-length")
+    if coding and length:
+        raise BadHead("both Transfer-Encoding and Content-Length")
+    if len(length) > 1:
+        raise BadHead(f"{len(length)} Content-Length fields: {b', '.join(length)[:80]!r}")
+    if coding:
+        if len(coding) > 1 or coding[0].strip().lower() != b"chunked":
+            raise BadHead(f"Transfer-Encoding {b', '.join(coding)[:80]!r}")
+        if protocol == b"HTTP/1.0":
+            raise BadHead("Transfer-Encoding on HTTP/1.0")
+        return None
+    if length:
+        if not re.fullmatch(rb"[0-9]{1,19}", length[0]):
+            raise BadHead(f"Content-Length {length[0][:80]!r}")
+        return int(length[0])
+    return 0 if response_to is None else -1
+
+
+def read_request_head(lines: Sequence[bytes]) -> http.Request:
+    """A request's head. Raises BadHead."""
+    parts = lines[0].split(b" ")
+    if len(parts) != 3 or not _TOKEN.fullmatch(parts[0]) or not _VERSION.fullmatch(parts[2]):
+        raise BadHead(f"bad request line {lines[0][:80]!r}")
+    method, target, version = parts
+    host, port, scheme, authority, path = "", 0, b"", b"", target
+    try:
+        if method == b"CONNECT":
+            host, given = url.parse_authority(target, check=True)
+            if given is None:
+                raise BadHead("CONNECT without a port")
+            port, authority, path = given, target, b""
+        elif not target.startswith(b"/") and target != b"*":
+            scheme, separator, rest = target.partition(b"://")
+            scheme = scheme.lower()
+            if not separator or scheme not in (b"http", b"https"):
+                raise BadHead(f"bad request target {target[:80]!r}")
+            cut = min((rest.find(mark) for mark in (b"/", b"?") if mark in rest), default=len(rest))
+            authority, path = rest[:cut], rest[cut:] or b"/"
+            if path.startswith(b"?"):
+                path = b"/" + path
+            host, given = url.parse_authority(authority.rpartition(b"@")[2], check=True)
+            port = given or (443 if scheme == b"https" else 80)
+    except ValueError as error:
+        raise error if isinstance(error, BadHead) else BadHead(f"bad request target {target[:80]!r}") from None
+    now = time.time()  # noqa: TID251 - mitmproxy's message wants a time; ours come from the wire's clock
+    return http.Request(host, port, method, scheme, authority, path, version, http.Headers(read_fields(lines[1:])), None, None, now, None)
+
+
+def read_response_head(lines: Sequence[bytes]) -> http.Response:
+    """A response's head. Raises BadHead."""
+    match = _STATUS_LINE.fullmatch(lines[0])
+    if match is None:
+        raise BadHead(f"bad status line {lines[0][:80]!r}")
+    version, status, reason = match.groups()
+    now = time.time()  # noqa: TID251 - as above
+    return http.Response(version, int(status), reason or b"", http.Headers(read_fields(lines[1:])), None, None, now, None)
+
+
+def _body_reader(size: int | None) -> TBodyReader:
+    if size is None:
+        return ChunkedReader()
+    return Http10Reader() if size == -1 else ContentLengthReader(size)
+
+
+def _head(first: bytes, fields: Fields) -> bytes:
+    return b"".join([first, *[b"%s: %s\r\n" % field for field in fields], b"\r\n"])
+
+
+def _trailer_block(fields: Fields) -> bytes:
+    return b"".join([b"0\r\n", *[b"%s: %s\r\n" % field for field in fields], b"\r\n"])
+
+
+class _Trailers:
+    """Reading a body with trailers, shared by both sides."""
+
+    @staticmethod
+    def read(
+        side: Http1Client | Http1Server, event: events.Event, trailers: Callable[[int, http.Headers], HttpEvent]
+    ) -> layer.CommandGenerator[None]:
+        assert side.stream_id is not None
+        while True:
+            try:
+                if isinstance(event, events.DataReceived):
+                    found = side.body_reader(side.buf)
+                else:
+                    found = side.body_reader.read_eof()
+            except h11.ProtocolError as error:
+                side.state = side.done
+                yield ReceiveHttp(side.ReceiveProtocolError(side.stream_id, f"body cut short: {error}", side.ReceiveProtocolError.code))
+                if isinstance(side, Http1Client):
+                    yield commands.CloseConnection(side.conn)
+                return
+            if found is None:
+                return
+            if isinstance(found, h11.Data):
+                data = bytes(found.data)
+                if data:
+                    yield ReceiveHttp(side.ReceiveData(side.stream_id, data))
+                continue
+            if found.headers:
+                yield ReceiveHttp(trailers(side.stream_id, http.Headers([(name, value) for name, value in found.headers.raw_items()])))
+            yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
+            is_request = isinstance(side, Http1Server)
+            yield from side.mark_done(request=is_request, response=not is_request)
+            return
+
+
+class ClientSide(Http1Server):
+    """The server we are to an HTTP/1 client."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.delimiter = Delimiter.NONE
+        self.close_after = False
+        self.upgraded = False
+        self.head_sent = False
+        self.pending = b""
+
+    def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
+        if event.stream_id != self.stream_id:
+            return  # a stream whose connection has already gone on
+        if isinstance(event, ResponseHead):
+            reason = event.reason or REASONS.get(event.status, b"")
+            raw = _head(b"HTTP/1.1 %d %s\r\n" % (event.status, reason), event.fields)
+            self.delimiter, self.close_after, self.head_sent = event.delimiter, event.close, True
+            self.upgraded = event.status == 101
+            if event.more:
+                self.pending = raw
+            else:
+                yield commands.SendData(self.conn, raw)
+        elif isinstance(event, ResponseData):
+            raw = event.data
+            if self.delimiter is Delimiter.CHUNKED and raw:
+                raw = b"%x\r\n%s\r\n" % (len(raw), raw)
+            raw, self.pending = self.pending + raw, b""
+            if raw:
+                yield commands.SendData(self.conn, raw)
+        elif isinstance(event, ResponseTrailers):
+            if self.delimiter is Delimiter.CHUNKED:
+                self.pending += _trailer_block(event.trailers.fields)
+                self.delimiter = Delimiter.NONE
+        elif isinstance(event, ResponseEndOfMessage):
+            if self.delimiter is Delimiter.CHUNKED:
+                self.pending += b"0\r\n\r\n"
+            if self.pending:
+                raw, self.pending = self.pending, b""
+                yield commands.SendData(self.conn, raw)
+            yield from self.mark_done(response=True)
+        elif isinstance(event, ResponseInterim):
+            response = event.response
+            reason = response.data.reason or REASONS.get(response.status_code, b"")
+            yield commands.SendData(self.conn, _head(b"HTTP/1.1 %d %s\r\n" % (response.status_code, reason), response.headers.fields))
+        elif isinstance(event, ResponseAbort):
+            if self.pending:
+                raw, self.pending = self.pending, b""
+                yield commands.SendData(self.conn, raw)
+            self.state = self.done
+            yield Abort(self.conn)
+        elif isinstance(event, ResponseProtocolError):
+            self.state = self.done
+            yield commands.CloseConnection(self.conn)
+        else:
+            raise AssertionError(f"unexpected event: {event}")
+
+    def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
+        if isinstance(event, events.ConnectionClosed):
+            yield commands.CloseConnection(self.conn)
+            return
+        data = bytes(self.buf)
+        try:
+            found = split_head(data)
+            if found is None:
+                return
+            lines, taken = found
+            request = read_request_head(lines)
+            size = body_length(request.headers.fields, protocol=request.data.http_version)
+        except BadHead as error:
+            yield commands.SendData(self.conn, refuse_head(error))
+            yield commands.Log(f"refused a request: {error}")
+            yield commands.CloseConnection(self.conn)
+            self.state = self.done
+            return
+        self.buf.maybe_extract_at_most(taken)
+        self.request = request
+        self.head_sent = False
+        self.body_reader = _body_reader(size)
+        self.state = self.read_body
+        yield ReceiveHttp(RequestHeaders(self.stream_id, request, size == 0))
+        if self.state == self.read_body:
+            yield from self.state(events.DataReceived(self.conn, b""))
+
+    def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
+        yield from _Trailers.read(self, event, RequestTrailers)
+
+    def wait(self, event: events.Event) -> layer.CommandGenerator[None]:
+        """A client that goes while it is being answered: the stream is told, and decides; nothing is closed here."""
+        if isinstance(event, events.ConnectionClosed):
+            yield ReceiveHttp(RequestProtocolError(self.stream_id, "client left", ErrorCode.CLIENT_DISCONNECTED))
+
+    def done(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
+        if isinstance(event, events.ConnectionClosed):
+            yield commands.CloseConnection(self.conn)
+
+    def mark_done(self, *, request: bool = False, response: bool = False) -> layer.CommandGenerator[None]:
+        self.request_done = self.request_done or request
+        self.response_done = self.response_done or response
+        if self.response_done and (self.close_after or not self.request_done):
+            # A final answer before the request is whole: what else of it arrives cannot be told from a next request.
+            self.state = self.done
+            yield commands.CloseConnection(self.conn)
+        elif self.response_done:
+            if self.upgraded:
+                yield from self.make_pipe()
+                return
+            self.request_done = self.response_done = False
+            self.request = None
+            self.stream_id += 2
+            self.state = self.read_headers
+            if self.buf:
+                yield from self.state(events.DataReceived(self.conn, b""))
+        elif self.request_done:
+            self.state = self.wait
+
+
+def refuse_head(error: BadHead) -> bytes:
+    """What a client is told whose request cannot be read in one way only."""
+    text = f"secondtake: the request was refused: {error}\n".encode()
+    reason = REASONS.get(error.status, b"Bad Request")
+    head = b"HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+    return head % (error.status, reason, len(text)) + text
+
+
+class OriginSide(Http1Client):
+    """The client we are to an HTTP/1 origin."""
+
+    def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
+        if isinstance(event, RequestTrailers):
+            assert self.request is not None
+            if values(self.request.headers.fields, b"transfer-encoding"):
+                yield commands.SendData(self.conn, _trailer_block(event.trailers.fields))
+                yield from self.mark_done(request=True)
+            return
+        if isinstance(event, RequestEndOfMessage) and self.request_done:
+            return  # the trailers were the end
+        if isinstance(event, RequestHeaders) and self.stream_id is None:
+            self.stream_id, self.request = event.stream_id, event.request
+            data = event.request.data
+            target = b"%s://%s%s" % (data.scheme, data.authority, data.path) if data.authority else data.path
+            yield commands.SendData(self.conn, _head(b"%s %s HTTP/1.1\r\n" % (data.method, target), data.headers.fields))
+            return
+        if event.stream_id != self.stream_id:
+            return
+        if isinstance(event, RequestData) and self.state == self.passthrough:
+            yield commands.SendData(self.conn, event.data)
+            return
+        yield from super().send(event)
+
+    def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
+        if not isinstance(event, events.DataReceived) or self.request is None or self.stream_id is None:
+            yield from super().read_headers(event)
+            return
+        while True:
+            try:
+                found = split_head(bytes(self.buf))
+                if found is None:
+                    return
+                lines, taken = found
+                response = read_response_head(lines)
+                fields = response.headers.fields
+                interim = 100 <= response.status_code < 200 and response.status_code != 101
+                size = (
+                    0
+                    if interim
+                    else body_length(
+                        fields, protocol=response.data.http_version, response_to=self.request.method, status=response.status_code
+                    )
+                )
+            except BadHead as error:
+                raw = bytes(self.buf)[: limits.HEAD_BYTES]
+                self.state = self.done
+                yield commands.CloseConnection(self.conn)
+                yield ReceiveHttp(
+                    ResponseProtocolError(self.stream_id, f"{UNREADABLE}{error}; {raw[:400]!r}", ErrorCode.RESPONSE_VALIDATION_FAILED)
+                )
+                return
+            self.buf.maybe_extract_at_most(taken)
+            if interim:
+                yield ReceiveHttp(ResponseInterim(self.stream_id, response))
+                continue
+            break
+        self.response = response
+        self.body_reader = _body_reader(size)
+        self.state = self.read_body
+        yield ReceiveHttp(ResponseHeaders(self.stream_id, response, size == 0))
+        if self.state == self.read_body:
+            yield from self.state(events.DataReceived(self.conn, b""))
+
+    def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
+        yield from _Trailers.read(self, event, ResponseTrailers)
+
+    def done(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
+        if isinstance(event, events.ConnectionClosed) and self.conn.state is not ConnectionState.CLOSED:
+            yield commands.CloseConnection(self.conn)
+
+
+UNREADABLE = "the origin's response cannot be read in one way only: "
+"""How the message of a refused response head begins."""
+
+
+def install() -> None:
+    """Put the origin's side in place. mitmproxy names it in one spot, which the tests compare with what we expect."""
+    stock.Http1Client = OriginSide  # type: ignore[misc]

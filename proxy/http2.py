@@ -1,0 +1,67 @@
+"""HTTP/2 on both sides: heads framed by us, interim responses relayed, resets as resets, and how full a stream's buffer is."""
+
+from __future__ import annotations
+
+import time
+
+import h2.errors
+import h2.events
+from mitmproxy import http
+from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.layers import http as stock
+from mitmproxy.proxy.layers.http._base import ReceiveHttp
+from mitmproxy.proxy.layers.http._http2 import Http2Client, Http2Server, split_pseudo_headers
+
+from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
+from secondtake.proxy.framing import Delimiter
+
+
+class ClientSide(Http2Server):
+    """The server we are to an HTTP/2 client."""
+
+    def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
+        if isinstance(event, ResponseHead):
+            if self.is_open_for_us(event.stream_id):
+                self.h2_conn.send_headers(
+                    event.stream_id,
+                    [(b":status", b"%d" % event.status), *event.fields],
+                    end_stream=event.delimiter is Delimiter.NONE,
+                )
+                if not event.more or event.delimiter is Delimiter.NONE:
+                    yield commands.SendData(self.conn, self.h2_conn.data_to_send())
+        elif isinstance(event, ResponseInterim):
+            if self.is_open_for_us(event.stream_id):
+                fields = [(name.lower(), value) for name, value in event.response.headers.fields]
+                self.h2_conn.send_headers(event.stream_id, [(b":status", b"%d" % event.response.status_code), *fields])
+                yield commands.SendData(self.conn, self.h2_conn.data_to_send())
+        elif isinstance(event, ResponseAbort):
+            if not self.is_closed(event.stream_id):
+                # What is buffered for a slow reader is dropped with the stream; a reset gives no promise of delivery.
+                self.h2_conn.reset_stream(event.stream_id, h2.errors.ErrorCodes.INTERNAL_ERROR.value)
+                yield commands.SendData(self.conn, self.h2_conn.data_to_send())
+        else:
+            yield from super()._handle_event(event)
+
+    def buffered_bytes(self, stream_id: int) -> int:
+        """Bytes of this stream that wait for the client's window."""
+        waiting = self.h2_conn.stream_buffers.get(stream_id)
+        return sum(len(piece.data) for piece in waiting) if waiting else 0
+
+
+class OriginSide(Http2Client):
+    """The client we are to an HTTP/2 origin."""
+
+    def handle_h2_event(self, event: h2.events.Event) -> layer.CommandGenerator[bool]:
+        if isinstance(event, h2.events.InformationalResponseReceived):
+            pseudo, headers = split_pseudo_headers(list(event.headers))
+            now = time.time()  # noqa: TID251 - mitmproxy's message wants a time; ours come from the wire's clock
+            response = http.Response(b"HTTP/2.0", int(pseudo.get(b":status", b"103")), b"", headers, None, None, now, None)
+            assert event.stream_id is not None
+            yield ReceiveHttp(ResponseInterim(event.stream_id, response))
+            return False
+        return (yield from super().handle_h2_event(event))
+
+
+def install() -> None:
+    """Put the origin's side in place, as for HTTP/1."""
+    stock.Http2Client = OriginSide  # type: ignore[misc]

@@ -1,0 +1,151 @@
+"""The layers between a socket and a `WireStream`: the front door that reads how a client wants to speak, and HTTP.
+
+A client's first bytes are a CONNECT (then TLS, or plain HTTP, inside the tunnel), or plain HTTP in absolute form. Whatever
+else comes is closed (T-R8): nothing here opens a connection.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mitmproxy.net.server_spec import ServerSpec
+from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers import tcp
+from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
+from mitmproxy.proxy.layers.http._upstream_proxy import HttpUpstreamProxy
+from mitmproxy.proxy.layers.tls import ClientTLSLayer
+
+from secondtake.proxy import http1, http2
+from secondtake.proxy.framing import values
+
+if TYPE_CHECKING:
+    from secondtake.proxy.addon import Wire
+    from secondtake.proxy.handler import WireHandler
+
+_METHOD = re.compile(rb"[A-Z][A-Z!#$%&'*+.^_`|~0-9-]{0,31} ")
+_METHOD_START = re.compile(rb"[A-Z][A-Z!#$%&'*+.^_`|~0-9-]{0,31}")
+
+CONNECTED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+class WireLayer(HttpLayer):
+    """HTTP, either version, on both sides, with our parsers and our streams."""
+
+    def __init__(self, context: Context, mode: HTTPMode, wire: Wire, handler: WireHandler, connect: tuple[str, int] | None) -> None:
+        super().__init__(context, mode)
+        self.wire = wire
+        self.handler = handler
+        self.connect = connect
+        """Host and port the client gave to CONNECT, None outside a tunnel."""
+
+    def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
+        if isinstance(event, events.Start):
+            side = http2.ClientSide if self.context.client.alpn == b"h2" else http1.ClientSide
+            self.connections.setdefault(self.context.client, side(self.context.fork()))
+        yield from super()._handle_event(event)
+
+    def make_stream(self, stream_id: int) -> layer.CommandGenerator[None]:
+        from secondtake.proxy.stream import WireStream
+
+        self.streams[stream_id] = WireStream(self.context.fork(), stream_id, self)
+        yield from self.event_to_child(self.streams[stream_id], events.Start())
+
+    def buffered_bytes(self, stream_id: int) -> int:
+        """Bytes of one stream that wait for its client's flow control; 0 on HTTP/1, where the socket's buffer tells."""
+        side = self.connections.get(self.context.client)
+        return side.buffered_bytes(stream_id) if isinstance(side, http2.ClientSide) else 0
+
+
+class Front(layer.Layer):
+    """Reads the first bytes of a client, and of a tunnel, and puts the right layer in its own place."""
+
+    def __init__(self, context: Context, wire: Wire, handler: WireHandler) -> None:
+        super().__init__(context)
+        self.wire = wire
+        self.handler = handler
+        self.buffer = b""
+        self.connect: tuple[str, int] | None = None
+
+    def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
+        if isinstance(event, events.DataReceived):
+            self.buffer += event.data
+            yield from self.read()
+        elif isinstance(event, events.ConnectionClosed):
+            yield commands.CloseConnection(self.context.client)
+
+    def read(self) -> layer.CommandGenerator[None]:
+        """Decide as soon as it can be decided; more bytes are waited for where not."""
+        data = self.buffer.lstrip(b"\r\n")
+        if not data:
+            return
+        if self.connect is not None and data[0] == 0x16:  # a TLS handshake record
+            yield from self.become(self.tls())
+        elif self.connect is None and data.startswith(b"CONNECT "):
+            yield from self.tunnel()
+        elif _METHOD.match(data):
+            mode = HTTPMode.regular if self.connect is None else HTTPMode.transparent
+            yield from self.become(WireLayer(self.context, mode, self.wire, self.handler, self.connect))
+        elif not _METHOD_START.fullmatch(data[:32]):
+            self.wire.not_http(self.handler, self.connect[0] if self.connect else None, data[:16])
+            yield commands.CloseConnection(self.context.client)
+            self._handle_event = self.closed  # type: ignore[method-assign]
+
+    def tunnel(self) -> layer.CommandGenerator[None]:
+        """Read a CONNECT, ask for the proxy credential where one is set, and answer it."""
+        try:
+            found = http1.split_head(self.buffer)
+            if found is None:
+                return
+            request = http1.read_request_head(found[0])
+        except http1.BadHead as error:
+            yield commands.SendData(self.context.client, http1.refuse_head(error))
+            yield commands.CloseConnection(self.context.client)
+            return
+        self.buffer = self.buffer[found[1] :]
+        fields = request.headers.fields
+        if not self.wire.admit(self.handler, values(fields, b"proxy-authorization")):
+            yield commands.SendData(self.context.client, self.wire.refusals.credential)
+            return  # the client may ask again on this connection
+        host = request.host.lower()
+        if (refusal := self.wire.refuse_tunnel(host, request.port)) is not None:
+            yield commands.SendData(self.context.client, refusal)
+            yield commands.CloseConnection(self.context.client)
+            return
+        self.wire.greeted(self.handler, values(fields, b"user-agent"))
+        self.connect = (host, request.port)
+        self.context.server.address = (host, request.port)
+        yield commands.SendData(self.context.client, CONNECTED)
+        if (unread := self.wire.passes_through(self.handler, host, request.port)) is not False:
+            yield from self.become(self.relay(unread))
+        elif self.buffer:
+            yield from self.read()
+
+    def relay(self, via: ServerSpec | bool) -> layer.Layer:
+        """A tunnel relayed unread, through the caller's own proxy where there is one."""
+        if via is True or via is False:
+            return tcp.TCPLayer(self.context, ignore=True)
+        self.context.server.via = via
+        stack = HttpUpstreamProxy.make(self.context, True)
+        stack /= tcp.TCPLayer(self.context, ignore=True)
+        return stack[0]
+
+    def tls(self) -> ClientTLSLayer:
+        """TLS with the agent, and HTTP inside it."""
+        outer = ClientTLSLayer(self.context)
+        outer.child_layer = WireLayer(self.context, HTTPMode.transparent, self.wire, self.handler, self.connect)
+        return outer
+
+    def become(self, successor: layer.Layer) -> layer.CommandGenerator[None]:
+        """Put `successor` where this layer stands and give it what was read."""
+        self.handler.layer = successor
+        self.handle_event = successor.handle_event  # type: ignore[method-assign]
+        data, self.buffer = self.buffer, b""
+        yield from successor.handle_event(events.Start())
+        if data:
+            yield from successor.handle_event(events.DataReceived(self.context.client, data))
+
+    def closed(self, event: events.Event) -> layer.CommandGenerator[None]:
+        """What still comes is dropped."""
+        yield from ()

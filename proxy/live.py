@@ -1,0 +1,387 @@
+"""A request that goes to the world and is recorded. Each piece goes on first and is kept second; the end waits for the commit.
+
+The client's end of message, the piece that completes a declared length included, is sent after the exchange is durable:
+acknowledged means kept (DESIGN 4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mitmproxy import http
+from mitmproxy.connection import Connection
+from mitmproxy.proxy import commands
+from mitmproxy.proxy.layers.http import GetHttpConnection
+from mitmproxy.proxy.layers.http._base import HttpEvent
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    RequestData,
+    RequestEndOfMessage,
+    RequestHeaders,
+    RequestProtocolError,
+    RequestTrailers,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+    ResponseTrailers,
+)
+
+from secondtake.cassettes.exchange import Answer, Channel, Ending, Fields, Request
+from secondtake.proxy import local
+from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
+from secondtake.proxy.framing import (
+    HTTP_1_0,
+    HTTP_1_1,
+    HTTP_2,
+    Delimiter,
+    content_length,
+    frame_request,
+    frame_response,
+    tokens,
+    values,
+    without_body,
+)
+from secondtake.proxy.http1 import UNREADABLE
+from secondtake.proxy.terminal import Tail
+from secondtake.proxy.translate import answer_of, interim_of
+
+if TYPE_CHECKING:
+    from secondtake.proxy.stream import Commands, WireStream
+
+DRAIN_S = 10.0
+"""How long upstream is read on after a client has left."""
+
+DRAIN_BYTES = 16 * 1024 * 1024
+"""How much of it."""
+
+BEHIND_BYTES = 1024 * 1024
+"""An HTTP/2 client with more than this waiting for its window makes upstream reading pause."""
+
+IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
+"""RFC 9110 9.2.2: may be sent again on a new connection when the reused one was closed without a byte of answer."""
+
+
+class LivePart:
+    """Relays and records one exchange."""
+
+    def __init__(self, stream: WireStream, request: Request, channel: Channel) -> None:
+        self.stream = stream
+        self.request = request
+        self.channel = channel
+        self.tape = stream.wire.tape(request, channel, stream.handler)
+        self.route = stream.wire.route(request, stream.connect())
+        self.sent_up = 0
+        self.request_over = False
+        self.answer: Answer | None = None
+        self.delimiter = Delimiter.NONE
+        self.trailers: Fields = ()
+        self.remaining: int | None = None
+        """Bytes to come until a declared length is complete."""
+        self.held: list[HttpEvent] = []
+        """What completes the message for the client, kept back until the commit."""
+        self.tail = Tail()
+        self.left = False
+        self.drained = 0
+        self.upgraded = False
+        self.switching = False
+        """101 was seen; the end of its (empty) message is still to come."""
+        self.retry: tuple[http.Request, bool] | None = None
+
+    # -- the request ---------------------------------------------------------------------------------------------------
+
+    def begin(self, *, end_stream: bool, agree: bool) -> Commands:
+        """Record the head, open (or reuse) the one connection this request is granted, and send the head up."""
+        tape = self.tape
+        tape.head()
+        if not agree:
+            tape.note("names-disagree: CONNECT, SNI and Host do not name one host")
+        yield from self.connect(end_stream=end_stream)
+
+    def connect(self, *, end_stream: bool) -> Commands:
+        """Get the connection. What the client sends meanwhile waits in the layer."""
+        stream, route = self.stream, self.route
+        if route.error is not None:
+            yield from self.failed(route.error)
+            return
+        stream.handler.grant(route.dial, trusted=route.trusted)
+        reply: tuple[Connection | None, str | None] = yield GetHttpConnection(route.address, route.tls, route.via, "tcp")
+        connection, error = reply
+        if connection is None:
+            yield from self.failed(error or "cannot connect")
+            return
+        reused = connection in stream.handler.used
+        stream.handler.used.add(connection)
+        stream.context.server = connection  # type: ignore[assignment]
+        message = self.message(http2=connection.alpn == b"h2", has_body=not end_stream)
+        self.retry = (message, end_stream) if reused and end_stream and self.request.method in IDEMPOTENT else None
+        yield from stream.to_origin(RequestHeaders(stream.stream_id, message, end_stream))
+
+    def message(self, *, http2: bool, has_body: bool) -> http.Request:
+        """The head as it goes up, each difference to the client's declared on the tape."""
+        request, route, tape = self.request, self.route, self.tape
+        protocol = HTTP_2 if http2 else HTTP_1_1
+        fields, dropped = frame_request(request.fields, protocol=protocol, has_body=has_body)
+        if dropped:
+            tape.forwarded("hop-by-hop")
+        if self.stream.wire.drops_validators(request, self.channel):
+            kept = tuple(field for field in fields if field[0].lower() not in (b"if-none-match", b"if-modified-since"))
+            if kept != fields:
+                fields = kept
+                tape.forwarded("validators-dropped")
+        if (request.protocol == HTTP_2) != http2:
+            tape.forwarded("version-conversion")
+        given = values(fields, b"host")
+        named = request.named.host.encode("latin-1") if request.named.host else given[0] if given else b""
+        authority = route.authority or named
+        if route.rule:
+            tape.forwarded(route.rule)
+        if http2:
+            fields = tuple((name.lower(), value) for name, value in fields if name.lower() != b"host")
+            absolute = authority
+        else:
+            absolute = b""
+            if given:
+                fields = tuple((name, authority if name.lower() == b"host" and route.authority else value) for name, value in fields)
+            elif authority:
+                fields = ((b"Host", authority), *fields)
+            cookies = values(fields, b"cookie")
+            if len(cookies) > 1:  # RFC 9113 8.2.3: HTTP/2 may split it, HTTP/1 may not
+                first = next(name for name, _ in fields if name.lower() == b"cookie")
+                fields = (*(field for field in fields if field[0].lower() != b"cookie"), (first, b"; ".join(cookies)))
+            if has_body and not values(fields, b"content-length") and not values(fields, b"transfer-encoding"):
+                fields = (*fields, (b"Transfer-Encoding", b"chunked"))
+            if route.absolute:
+                absolute = authority
+                fields = (*fields, *route.fields)
+            elif self.stream.parent.connect is None and self.request.scheme == "http":
+                tape.forwarded("target-form")
+        return http.Request(
+            route.address[0],
+            route.address[1],
+            request.method.encode("latin-1"),
+            (b"https" if route.tls else b"http"),
+            absolute,
+            route.prefix + request.path,
+            b"HTTP/2.0" if http2 else b"HTTP/1.1",
+            http.Headers(fields),
+            None,
+            None,
+            0.0,
+            None,
+        )
+
+    def request_data(self, data: bytes) -> Commands:
+        if self.tape.ended is not None:
+            return
+        if self.upgraded:
+            self.tape.request_piece(data)
+            yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
+            return
+        self.sent_up += len(data)
+        yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
+        self.tape.request_piece(data)
+        yield from self.tape.room()
+
+    def request_trailers(self, trailers: Fields) -> Commands:
+        if self.tape.ended is None:
+            self.trailers_up = trailers
+            yield from self.stream.to_origin(RequestTrailers(self.stream.stream_id, http.Headers(trailers)))
+
+    trailers_up: Fields = ()
+
+    def request_end(self) -> Commands:
+        if self.tape.ended is not None:
+            return
+        if self.upgraded:
+            yield from self.upgrade_over(Ending.COMPLETE)
+            return
+        self.request_over = True
+        self.tape.request_end(self.trailers_up)
+        yield from self.stream.to_origin(RequestEndOfMessage(self.stream.stream_id))
+
+    # -- the answer ----------------------------------------------------------------------------------------------------
+
+    def upstream(self, event: HttpEvent) -> Commands:
+        if self.tape.ended is not None:
+            return
+        if isinstance(event, ResponseData):
+            yield from self.response_data(event.data)
+        elif isinstance(event, ResponseHeaders):
+            yield from self.response_head(event)
+        elif isinstance(event, ResponseEndOfMessage):
+            yield from self.response_end()
+        elif isinstance(event, ResponseTrailers):
+            self.trailers = event.trailers.fields
+        elif isinstance(event, ResponseInterim):
+            self.tape.interim(interim_of(event.response, self.tape.offset_us))
+            if self.stream.client_protocol() != HTTP_1_0:
+                yield from self.stream.to_client(ResponseInterim(self.stream.stream_id, event.response))
+        elif isinstance(event, ResponseProtocolError):
+            yield from self.upstream_failed(event)
+
+    def response_head(self, event: ResponseHeaders) -> Commands:
+        stream, request = self.stream, self.request
+        answer = answer_of(event.response, self.tape.offset_us)
+        self.answer = answer
+        self.retry = None
+        self.tape.response_head(answer)
+        length = None if values(answer.fields, b"transfer-encoding") else content_length(answer.fields)
+        framed = frame_response(
+            answer.fields,
+            method=request.method,
+            status=answer.status,
+            protocol=request.protocol,
+            size_bytes=0 if event.end_stream and length is None and not without_body(request.method, answer.status) else length,
+            has_trailers=bool(values(answer.fields, b"trailer")),
+            keep_alive=stream.keep_alive,
+        )
+        self.delimiter = framed.delimiter
+        head = ResponseHead(stream.stream_id, answer.status, answer.reason, framed.fields, framed.delimiter, framed.close)
+        if answer.status == 101:
+            yield from self.upgrade(head)
+        elif event.end_stream or framed.delimiter is Delimiter.NONE:
+            self.held.append(head)  # the head is the whole message
+        else:
+            self.remaining = length if not without_body(request.method, answer.status) else None
+            if self.remaining == 0:
+                self.held.append(head)
+            else:
+                yield from stream.to_client(head)
+
+    def response_data(self, data: bytes) -> Commands:
+        stream = self.stream
+        if self.left:
+            self.drained += len(data)
+        event = ResponseData(stream.stream_id, data)
+        if self.remaining is not None:
+            self.remaining -= len(data)
+        if self.remaining is not None and self.remaining <= 0:
+            self.held.append(event)
+        else:
+            yield from stream.to_client(event)
+        self.tape.response_piece(data)
+        self.tail.feed(data)
+        yield from self.tape.room()
+        if self.left and self.drained > DRAIN_BYTES:
+            yield from self.give_up()
+        elif stream.parent.buffered_bytes(stream.stream_id) > BEHIND_BYTES:
+            stream.handler.hold(stream)
+
+    def response_end(self) -> Commands:
+        """All is here: commit, then let the client have its end."""
+        stream = self.stream
+        if self.switching:
+            self.switching = False
+            return
+        if self.upgraded:
+            yield from self.upgrade_over(Ending.COMPLETE)
+            return
+        if self.trailers:
+            self.tape.response_trailers(self.trailers)
+        unfinished = not self.request_over
+        yield from self.tape.end(Ending.COMPLETE, note="answered before the request was whole" if unfinished else None)
+        for event in self.held:
+            yield from stream.to_client(event)
+        if self.trailers:
+            yield from stream.to_client(ResponseTrailers(stream.stream_id, http.Headers(self.trailers)))
+        yield from stream.to_client(ResponseEndOfMessage(stream.stream_id))
+        if unfinished:
+            yield from stream.to_origin(RequestProtocolError(stream.stream_id, "answered early", ErrorCode.CANCEL))
+        yield from stream.finish()
+
+    # -- what can go wrong ---------------------------------------------------------------------------------------------
+
+    def upstream_failed(self, event: ResponseProtocolError) -> Commands:
+        stream = self.stream
+        if self.upgraded:
+            yield from self.upgrade_over(Ending.RESET)
+            return
+        if self.answer is None:
+            if self.retry is not None and event.message == "server closed connection":
+                # RFC 9112 9.3.1: the reused connection was closed before it could take this request.
+                (_, end_stream), self.retry = self.retry, None
+                self.tape.note("retried: the reused connection was closed without an answer")
+                yield from self.connect(end_stream=end_stream)
+                if self.tape.ended is None and self.request_over:
+                    yield from stream.to_origin(RequestEndOfMessage(stream.stream_id))
+                return
+            yield from self.failed(event.message)
+            return
+        ending = Ending.RESET
+        if self.left:
+            ending = Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT
+        yield from self.tape.end(ending, note=f"upstream: {event.message}")
+        for held in self.held:
+            yield from stream.to_client(held)
+        yield from stream.to_client(ResponseAbort(stream.stream_id))
+        yield from stream.finish()
+
+    def failed(self, message: str) -> Commands:
+        """No answer came: ours is a 502, kept as synthetic, and played as such."""
+        stream, wire = self.stream, self.stream.wire
+        unreadable = message.startswith(UNREADABLE)
+        answer = wire.refusals.unreachable(self.request, message)
+        ending = Ending.REFUSED
+        if "certificate" in message.lower() or "tls" in message.lower():
+            ending = Ending.TLS_FAILED
+        elif "within" in message or "timed out" in message.lower():
+            ending = Ending.TIMEOUT
+        elif unreadable or message == "server closed connection" or "reset" in message:
+            ending = Ending.RESET
+        self.tape.response_head(Answer(answer.status, b"", HTTP_1_1, answer.fields, offset_us=self.tape.offset_us, synthetic=True))
+        self.tape.response_piece(answer.body)
+        yield from self.tape.end(ending, note=f"error: {message}")
+        wire.unreachable(self.request, message)
+        yield from local.send(stream, answer)  # type: ignore[misc]
+        yield from stream.finish()
+
+    def client_left(self, message: str) -> Commands:
+        """Go on without the client, within bounds; a request that never became whole ends here."""
+        stream = self.stream
+        if self.tape.ended is not None:
+            yield from stream.finish()
+            return
+        if self.upgraded:
+            yield from self.upgrade_over(Ending.CLIENT_LEFT)
+            return
+        if not self.request_over:
+            yield from self.tape.end(Ending.CLIENT_LEFT, note="the client left before its request was whole")
+            yield from self.cancel_upstream()
+            yield from stream.finish()
+            return
+        self.left = True
+        self.tape.note("client-left: the client left before the end; upstream was read on")
+        yield commands.RequestWakeup(DRAIN_S)
+
+    def wakeup(self) -> Commands:
+        if self.left and self.tape.ended is None:
+            yield from self.give_up()
+
+    def give_up(self) -> Commands:
+        """The bounds of reading on are reached."""
+        yield from self.tape.end(Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT)
+        yield from self.cancel_upstream()
+        yield from self.stream.finish()
+
+    def cancel_upstream(self) -> Commands:
+        if self.stream.context.server in self.stream.parent.connections:
+            yield from self.stream.to_origin(RequestProtocolError(self.stream.stream_id, "client left", ErrorCode.CLIENT_DISCONNECTED))
+
+    # -- upgrades ------------------------------------------------------------------------------------------------------
+
+    def upgrade(self, head: ResponseHead) -> Commands:
+        """101: what follows is relayed and kept as opaque bytes, both ways, until one side ends."""
+        self.upgraded = self.switching = True
+        if not self.request_over:
+            self.request_over = True
+            self.tape.request_end(())
+        self.tape.note(f"upgraded: {b', '.join(tokens(head.fields, b'upgrade')).decode('latin-1')}")
+        yield from self.stream.to_client(head)
+        yield from self.stream.to_client(ResponseEndOfMessage(self.stream.stream_id))
+
+    def upgrade_over(self, how: Ending) -> Commands:
+        yield from self.tape.end(how)
+        yield from self.stream.to_client(ResponseAbort(self.stream.stream_id))
+        yield from self.cancel_upstream()
+        yield from self.stream.finish()

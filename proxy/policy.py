@@ -1,0 +1,86 @@
+"""What a request gets, by mode, channel and what the cassette holds. The line that lets a miss out, or not, is here. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import assert_never
+
+from secondtake.cassettes.exchange import Channel, Request
+from secondtake.cassettes.misses import Miss
+from secondtake.cassettes.player import Serve
+from secondtake.proxy.framing import tokens
+
+
+class Mode(StrEnum):
+    """What the proxy does with model calls, and with everything else."""
+
+    RECORD = "record"
+    REPLAY = "replay"
+    RETAKE = "retake"
+
+
+class Pace(StrEnum):
+    """When a recorded piece is sent again: at its recorded offset, or as soon as the client takes it."""
+
+    REAL = "real"
+    FAST = "fast"
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Send it to the world and record it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Read the whole request first; then `decide`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer it ourselves: what was missed, or why nothing may be asked."""
+
+    reason: str
+    """One word: `miss`, `ws-refused`, `telemetry`, `strict`, `names-disagree`, `own-address`, …"""
+    miss: Miss | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Decides; opens nothing."""
+
+    mode: Mode
+    quiet_telemetry: bool = False
+    strict: bool = False
+    channels: Mapping[Channel, str] = field(default_factory=dict)
+
+    def opening(self, request: Request, channel: Channel, *, failed: bool) -> Live | Collect | Refuse:
+        """By the head alone. `failed`: this recording can store nothing any more."""
+        if channel is Channel.MODEL and is_websocket(request):
+            return Refuse("ws-refused")
+        match self.mode:
+            case Mode.RECORD:
+                if self.quiet_telemetry and channel is Channel.TELEMETRY:
+                    return Refuse("telemetry")
+                if failed and self.strict:
+                    return Refuse("strict")
+                return Live()
+            case Mode.REPLAY | Mode.RETAKE:
+                return Collect()
+            case _:
+                assert_never(self.mode)
+
+    def decide(self, channel: Channel, found: Serve | Miss) -> Serve | Refuse | Live:
+        """By what the cassette holds. In replay nothing is ever live; a retake's model calls are issue 3's."""
+        if isinstance(found, Serve):
+            return found
+        if channel is Channel.TELEMETRY:
+            return Refuse("telemetry")
+        return Refuse("miss", found)
+
+
+def is_websocket(request: Request) -> bool:
+    """Whether a request asks for an upgrade to WebSocket (RFC 6455 4.1; RFC 8441 is not offered to HTTP/2 clients)."""
+    return b"websocket" in tokens(request.fields, b"upgrade")

@@ -1,0 +1,187 @@
+"""One request on the wire. Moves bytes; what to do with them is the policy's to say.
+
+One class for all modes: the head decides whether a request goes out at once (`live.py`) or is read whole and answered from
+the cassette (`played.py`). A client that leaves is told to the part at work; commands to a client that is gone are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers.http import DropStream, HTTPMode, HttpStream, SendHttp
+from mitmproxy.proxy.layers.http._base import HttpEvent
+from mitmproxy.proxy.layers.http._events import (
+    RequestData,
+    RequestEndOfMessage,
+    RequestHeaders,
+    RequestProtocolError,
+    RequestTrailers,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+    ResponseTrailers,
+)
+
+from secondtake.cassettes.exchange import Request
+from secondtake.proxy import framing
+from secondtake.proxy.commands import ResponseInterim
+from secondtake.proxy.framing import HTTP_1_0, values
+from secondtake.proxy.live import LivePart
+from secondtake.proxy.local import LocalPart
+from secondtake.proxy.played import PlayedPart
+from secondtake.proxy.policy import Collect, Live, Refuse
+from secondtake.proxy.translate import Unreadable, request_of
+
+if TYPE_CHECKING:
+    from secondtake.proxy.layers import WireLayer
+
+type Commands = layer.CommandGenerator[None]
+
+
+class Part(Protocol):
+    """What answers a request once its head is known. Every method is a step that may yield commands."""
+
+    def request_data(self, data: bytes) -> Commands: ...
+    def request_trailers(self, trailers: framing.Fields) -> Commands: ...
+    def request_end(self) -> Commands: ...
+    def client_left(self, message: str) -> Commands: ...
+    def upstream(self, event: HttpEvent) -> Commands: ...
+    def wakeup(self) -> Commands: ...
+
+
+class WireStream(HttpStream):
+    """One request and its answer."""
+
+    def __init__(self, context: Context, stream_id: int, parent: WireLayer) -> None:
+        layer.Layer.__init__(self, context)
+        self.stream_id = stream_id
+        self.parent = parent
+        self.wire = parent.wire
+        self.handler = parent.handler
+        self.part: Part | None = None
+        self.gone = False
+        """The client left, or its stream was reset: nothing more is sent to it."""
+        self.keep_alive = True
+        self.request: Request | None = None
+        self.over = False
+
+    def __repr__(self) -> str:
+        return f"WireStream({self.stream_id}, {type(self.part).__name__})"
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        if self.over:
+            return
+        if isinstance(event, events.Start):
+            return
+        if isinstance(event, RequestHeaders):
+            yield from self.opened(event)
+            return
+        part = self.part
+        if part is None:
+            return
+        if isinstance(event, RequestData):
+            yield from part.request_data(event.data)
+        elif isinstance(event, RequestEndOfMessage):
+            yield from part.request_end()
+        elif isinstance(event, RequestTrailers):
+            yield from part.request_trailers(event.trailers.fields)
+        elif isinstance(event, RequestProtocolError):
+            self.gone = True
+            yield from part.client_left(event.message)
+        elif isinstance(event, events.Wakeup):
+            yield from part.wakeup()
+        elif isinstance(
+            event, (ResponseHeaders, ResponseData, ResponseTrailers, ResponseEndOfMessage, ResponseProtocolError, ResponseInterim)
+        ):
+            yield from part.upstream(event)
+
+    def opened(self, event: RequestHeaders) -> Commands:
+        """The head is here: choose who answers."""
+        self.handler.streams += 1
+        wire, client = self.wire, self.context.client
+        message = event.request
+        connect = self.connect()
+        inside = connect is not None
+        fields = message.headers.fields
+        self.keep_alive = _keeps_alive(message.http_version, fields)
+        if not inside and not wire.admit(self.handler, values(fields, b"proxy-authorization")):
+            self.part = LocalPart(self, wire.refusals.need_credential(), None)
+            yield from self.part.begin(end_stream=event.end_stream)
+            return
+        try:
+            if message.method == "CONNECT":
+                raise Unreadable("one tunnel to a connection, and none inside another")
+            request, agree = request_of(message, connect=connect, sni=client.sni, tls=client.tls and inside)
+        except Unreadable as error:
+            self.part = LocalPart(self, wire.refusals.unreadable(str(error)), None)
+            yield from self.part.begin(end_stream=event.end_stream)
+            return
+        self.request = request
+        if not inside:
+            wire.greeted(self.handler, values(fields, b"user-agent"))
+        channel = wire.classify(request)
+        decision: Live | Collect | Refuse = wire.policy.opening(request, channel, failed=wire.failed is not None)
+        if not agree and isinstance(decision, Collect):
+            decision = Refuse("names-disagree")
+        elif (own := wire.forbidden(request)) is not None and isinstance(decision, Live):
+            decision = Refuse(own)
+        match decision:
+            case Live():
+                self.part = live = LivePart(self, request, channel)
+                yield from live.begin(end_stream=event.end_stream, agree=agree)
+            case Collect():
+                self.part = played = PlayedPart(self, request, channel)
+                yield from played.begin()
+            case Refuse():
+                self.part = local = LocalPart(
+                    self, wire.refusals.of(decision, request, channel), decision, request=request, channel=channel
+                )
+                yield from local.begin(end_stream=event.end_stream)
+
+    # -- what the parts send with --------------------------------------------------------------------------------------
+
+    def to_client(self, event: HttpEvent) -> Commands:
+        """Send to the client, if it is still there."""
+        if not self.gone:
+            yield SendHttp(event, self.context.client)
+
+    def to_origin(self, event: HttpEvent) -> Commands:
+        """Send upstream, on the connection this stream was given."""
+        yield SendHttp(event, self.context.server)
+
+    def connect(self) -> tuple[str, int] | None:
+        """Host and port of the tunnel this request came through, None outside one."""
+        return self.parent.connect if self.parent.mode is HTTPMode.transparent else None
+
+    def client_protocol(self) -> str:
+        return self.request.protocol if self.request is not None else HTTP_1_0
+
+    def client_waiting(self) -> bool:
+        """Whether the client is known to have left while this stream was waiting for something."""
+        if not self.gone:
+            for event in self._paused_event_queue:
+                if isinstance(event, RequestProtocolError):
+                    return False
+        return not self.gone
+
+    def finish(self) -> Commands:
+        """The stream's work is over."""
+        if self.over:
+            return
+        self.over = True
+        self.handler.streams -= 1
+        self.handler.release(self)
+        yield DropStream(self.stream_id)
+        if self.gone and self.handler.streams == 0 and self.context.client.alpn != b"h2":
+            yield commands.CloseConnection(self.context.client)
+
+
+def _keeps_alive(version: str, fields: framing.Fields) -> bool:
+    """Whether an HTTP/1 client will send another request on its connection (RFC 9112 9.3)."""
+    wanted = framing.tokens(fields, b"connection") + framing.tokens(fields, b"proxy-connection")
+    if b"close" in wanted:
+        return False
+    return version != HTTP_1_0 or b"keep-alive" in wanted
