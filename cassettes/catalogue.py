@@ -1,0 +1,206 @@
+"""What a player knows of a cassette: rows by key, and exchanges as they are needed. Shared by all sessions, changed by none but as a cache.
+
+Only the exact index is made at the start (a cassette of 5,000 rows opens in a few milliseconds); the others when first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from secondtake.cassettes import content as codings
+from secondtake.cassettes import limits
+from secondtake.cassettes.canonical import canonical_target, media_type
+from secondtake.cassettes.exchange import Answer, Channel, Ending, Exchange, Request, Source
+from secondtake.cassettes.match import normal_key
+from secondtake.cassettes.memory import Recorded, Row
+from secondtake.cassettes.negotiation import field
+from secondtake.cassettes.normalise import Aliases, Rule, rules_version
+from secondtake.cassettes.placeholder import collapse
+
+KEPT = 2048
+"""Exchange heads kept after reading, so that a repeated request does not read its head again."""
+
+_CUT = frozenset((Ending.RESET, Ending.CLIENT_LEFT, Ending.TIMEOUT, Ending.RECORDER_DIED, Ending.REFUSED, Ending.TLS_FAILED))
+
+IDEMPOTENT = ("GET", "HEAD")
+
+_UNCOUNTED = frozenset(
+    (
+        b"host", b"connection", b"proxy-connection", b"keep-alive", b"content-length", b"transfer-encoding", b"te", b"trailer", b"upgrade",
+        b"user-agent", b"accept", b"accept-encoding", b"accept-language", b"range", b"if-range", b"if-none-match", b"if-modified-since",
+        b"if-match", b"if-unmodified-since", b"cache-control", b"pragma", b"cookie", b"priority", b"expect", b"proxy-authorization",
+    )
+)  # fmt: skip
+"""Request fields whose absence is never worth a note: framing, negotiation (looked at by itself), caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A recorded exchange as a player needs it, read once."""
+
+    position: int
+    exchange: Exchange
+    answer: Answer
+    names: frozenset[bytes]
+    """Lower-case names of the request's fields that are worth a note when they are absent."""
+    accept: bytes
+    accept_encoding: bytes | None
+    varies_accept: bool
+    content_type: bytes
+    codings: tuple[str, ...]
+    """Content codings of the answer as labelled."""
+    plain: bool
+    """The body is kept decoded under its label, because a secret stood in it."""
+
+    @property
+    def complete(self) -> bool:
+        return self.exchange.ended is Ending.COMPLETE
+
+
+def decoded_side(exchange: Exchange, side: str) -> bool:
+    """Whether the body of `side` was kept decoded by the redactor; recorder.py writes the detail."""
+    return exchange.details.get(f"{side}_kept") == "decoded"
+
+
+class Catalogue:
+    """Indexes over the rows of one cassette. Positions are indexes into `rows`, which are in order of request start."""
+
+    def __init__(self, cassette: Recorded, *, rules: tuple[Rule, ...], aliases: Aliases, allow_push: bool) -> None:
+        self.cassette = cassette
+        self.rules = rules
+        self.aliases = aliases
+        rows = cassette.rows
+        if any(rows[i].seq > rows[i + 1].seq for i in range(len(rows) - 1)):
+            rows = sorted(rows, key=lambda row: row.seq)
+        self.rows: Sequence[Row] = rows
+        self._exact: dict[bytes, list[int]] = {}
+        self._queues: dict[tuple[bool, bytes], tuple[int, ...]] = {}
+        self._normal: dict[bytes, list[int]] | None = None
+        self._resources: dict[tuple[str, str, int, bytes], list[int]] | None = None
+        self._kept: dict[int, Kept] = {}
+        self.superseded: set[int] = set()
+        exact, vcs = self._exact, Channel.VCS
+        for position, row in enumerate(rows):
+            keys = row.keys
+            if keys is None or row.status is None or row.status == 101:
+                continue
+            if row.channel is vcs and not allow_push and is_push(row.path):
+                continue
+            same = exact.get(keys.exact)
+            if same is None:
+                exact[keys.exact] = [position]
+            else:
+                same.append(position)
+
+    def exact(self, key: bytes) -> tuple[int, ...]:
+        """Positions that answer this exact key, in order; empty when there are none."""
+        return self._queue(False, key, self._exact)
+
+    def normal(self, key: bytes) -> tuple[int, ...]:
+        """Positions that answer this normal key."""
+        if self._normal is None:
+            self._normal = self._by_meaning()
+        return self._queue(True, key, self._normal)
+
+    def _queue(self, normal: bool, key: bytes, index: dict[bytes, list[int]]) -> tuple[int, ...]:
+        queue = self._queues.get((normal, key))
+        if queue is None:
+            found = index.get(key)
+            if found is None:
+                return ()
+            queue = self._queues[normal, key] = self._playable(found)
+        return queue
+
+    def _playable(self, positions: list[int]) -> tuple[int, ...]:
+        """A GET that was cut short is played only where no whole one exists: a clean client must not be given the accident."""
+        rows = self.rows
+        if len(positions) > 1 and rows[positions[0]].method in IDEMPOTENT:
+            whole = tuple(position for position in positions if rows[position].ended not in _CUT)
+            if whole and len(whole) < len(positions):
+                self.superseded.update(position for position in positions if rows[position].ended in _CUT)
+                return whole
+        return tuple(positions)
+
+    def _by_meaning(self) -> dict[bytes, list[int]]:
+        version = rules_version(self.rules)
+        index: dict[bytes, list[int]] = {}
+        for positions in self._exact.values():
+            for position in positions:
+                keys = self.rows[position].keys
+                assert keys is not None
+                normal = keys.normal if keys.rules == version else self._again(position)
+                index.setdefault(normal, []).append(position)
+        for positions in index.values():
+            positions.sort()
+        return index
+
+    def _again(self, position: int) -> bytes:
+        """The normal key by our rules, for a cassette recorded with others."""
+        request = self.cassette.exchange(self.rows[position].seq).request
+        content = self.request_content(request)
+        return normal_key(request, content, request.body.digest, rules=self.rules, aliases=self.aliases)
+
+    def request_content(self, request: Request) -> bytes | None:
+        """The kept bytes of a recorded request, None when they are too many to hold."""
+        if request.body.size_bytes > limits.BODY_IN_MEMORY_BYTES:
+            return None
+        return self.cassette.body(request.body).read(0, request.body.size_bytes) if request.body.size_bytes else b""
+
+    def kept(self, position: int) -> Kept:
+        """The exchange at `position`. Raises Corrupt. Only for rows that have a status."""
+        found = self._kept.get(position)
+        if found is None:
+            found = read(position, self.cassette.exchange(self.rows[position].seq))
+            if len(self._kept) >= KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[position] = found
+        return found
+
+    def body(self, answer: Answer) -> Source:
+        """The kept body of an answer."""
+        return self.cassette.body(answer.body)
+
+    def resource_name(self, request: Request | Row, path: bytes | None = None) -> tuple[str, str, int, bytes]:
+        """What all representations of one resource share."""
+        target = canonical_target(request.path if path is None else path)
+        return request.scheme, request.host, request.port, self.aliases.replace(collapse(target))
+
+    def resource(self, name: tuple[str, str, int, bytes]) -> Sequence[int]:
+        """Positions of GET and HEAD exchanges of a resource that have an answer, in order."""
+        if self._resources is None:
+            self._resources = {}
+            for position, row in enumerate(self.rows):
+                if row.method in IDEMPOTENT and row.status is not None and row.status != 101:
+                    self._resources.setdefault(self.resource_name(row), []).append(position)
+        return self._resources.get(name, ())
+
+
+def read(position: int, exchange: Exchange) -> Kept:
+    """Look once at the fields that decide about serving an exchange."""
+    answer = exchange.answer
+    assert answer is not None
+    request = exchange.request
+    vary = field(answer.fields, b"vary") or b""
+    return Kept(
+        position,
+        exchange,
+        answer,
+        frozenset(name.lower() for name, _ in request.fields) - _UNCOUNTED,
+        field(request.fields, b"accept") or b"",
+        field(request.fields, b"accept-encoding"),
+        b"accept" in [name.strip().lower() for name in vary.split(b",")] or vary.strip() == b"*",
+        media_type(answer.fields),
+        codings.codings(answer.fields),
+        decoded_side(exchange, "response"),
+    )
+
+
+def is_push(path: bytes) -> bool:
+    """Whether a target belongs to a `git push`."""
+    return path.endswith(b"/git-receive-pack") or b"service=git-receive-pack" in path
+
+
+def without_pieces(answer: Answer) -> Answer:
+    """The answer with boundaries of a body that is no longer the recorded one removed."""
+    return replace(answer, body=replace(answer.body, pieces=()))

@@ -1,0 +1,392 @@
+"""Answers that follow from a recorded one by the rules of HTTP: HEAD, ranges, 304 and 412, another coding, the `.metadata` of a wheel.
+
+Only from what is whole: a GET that ended complete with 200, or 206 answers that say which bytes they hold and by which validator. A derived
+answer carries the recorded fields, with those that no longer hold corrected; it is always marked `derived`, and says how in a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from secondtake.cassettes import limits
+from secondtake.cassettes.catalogue import Catalogue, Kept
+from secondtake.cassettes.conditional import (
+    Conditions,
+    Outcome,
+    Unsatisfiable,
+    Validators,
+    content_range,
+    evaluate,
+    parse_range,
+    range_applies,
+)
+from secondtake.cassettes.content import decode, encode, unreadable
+from secondtake.cassettes.errors import BadInput, TooLarge
+from secondtake.cassettes.exchange import EMPTY, Answer, Body, Bytes, Channel, Fields, Request, Slice, Source
+from secondtake.cassettes.negotiation import field, reads_codings, same_variant
+from secondtake.cassettes.sources import Joined, Undone
+from secondtake.cassettes.wheels import metadata
+
+_ABOUT_BYTES = frozenset((b"content-length", b"content-md5", b"digest", b"repr-digest", b"content-digest", b"content-range"))
+_KEPT_BY_304 = frozenset((b"etag", b"date", b"cache-control", b"vary", b"expires", b"content-location", b"last-modified", b"set-cookie"))
+_ANY_FORM = frozenset((301, 302, 303, 307, 308, 401, 403, 404, 410, 451))
+"""Answers that do not depend on the form asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """An answer made from the exchange at `position`. `plays`: it took that exchange's turn."""
+
+    position: int
+    answer: Answer
+    body: Source
+    notes: tuple[str, ...]
+    plays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A full representation this client can read."""
+
+    kept: Kept
+    fields: Fields
+    body: Source
+    notes: tuple[str, ...]
+
+
+def same_form(kept: Kept, request: Request) -> bool:
+    """Whether the recorded answer is the representation this request would have got, as far as media types go (RFC 9110 12.5.1)."""
+    live = field(request.fields, b"accept") or b""
+    if live == kept.accept or kept.answer.status in _ANY_FORM:
+        return True
+    if not kept.varies_accept and (kept.exchange.channel is not Channel.INDEX or b"octet-stream" in kept.content_type):
+        return True
+    return same_variant(kept.accept, live, kept.content_type)
+
+
+# --- fields
+
+
+def _set(fields: Fields, changes: dict[bytes, bytes | None]) -> Fields:
+    """Fields with some replaced (in place, first of each name), dropped (None), or added at the end."""
+    left = dict(changes)
+    result: list[tuple[bytes, bytes]] = []
+    for name, value in fields:
+        lower = name.lower()
+        if lower not in changes:
+            result.append((name, value))
+        elif (new := left.pop(lower, None)) is not None:
+            result.append((name, new))
+    result.extend((name.title(), new) for name, new in left.items() if new is not None)
+    return tuple(result)
+
+
+def _answer(kept: Kept, status: int, reason: bytes, fields: Fields, size_bytes: int) -> Answer:
+    return replace(
+        kept.answer, status=status, reason=reason, fields=fields, body=Body(EMPTY, size_bytes), trailers=(), interim=(), synthetic=False
+    )
+
+
+def not_modified(kept: Kept, conditions: Conditions) -> Derived | None:
+    """A 304 from a recorded 200 whose validator the client holds, with the same ETag (a cache throws away one without); else None."""
+    if evaluate(replace(conditions, match=None, unmodified_since=None), Validators.of(kept.answer.fields)) is not Outcome.NOT_MODIFIED:
+        return None
+    fields = tuple((name, value) for name, value in kept.answer.fields if name.lower() in _KEPT_BY_304)
+    answer = _answer(kept, 304, b"Not Modified", fields, 0)
+    return Derived(kept.position, answer, Bytes(b""), (f"304 from exchange {kept.exchange.seq}",), plays=True)
+
+
+# --- codings
+
+
+def readable(kept: Kept, request: Request, catalogue: Catalogue) -> Kept | Derived | None:
+    """The recorded answer if this client can read its coding, else the same decoded; None when it cannot be decoded."""
+    if not kept.codings:
+        return kept
+    wanted = field(request.fields, b"accept-encoding")
+    reads = wanted == kept.accept_encoding or reads_codings(wanted, kept.codings)
+    if reads and not kept.plain:
+        return kept
+    answer = kept.answer
+    if answer.body.size_bytes == 0:
+        # HEAD, 204, 304: a label without bytes. Its length is that of the coded form.
+        if reads or answer.status in (204, 304):
+            return kept
+        fields = _set(answer.fields, {b"content-encoding": None, b"content-length": None, b"etag": _weakened(answer.fields)})
+        return Derived(kept.position, replace(answer, fields=fields), Bytes(b""), ("content coding left out",))
+    whole = _recoded(kept, catalogue, reads)
+    if whole is None:
+        return None
+    fields = whole.fields
+    answer = replace(answer, fields=fields, body=Body(EMPTY, whole.body.size_bytes))
+    return Derived(kept.position, answer, whole.body, whole.notes)
+
+
+def _weakened(fields: Fields) -> bytes | None:
+    etag = field(fields, b"etag")
+    return etag if etag is None or etag.startswith(b"W/") else b"W/" + etag
+
+
+def _recoded(kept: Kept, catalogue: Catalogue, reads: bool) -> Whole | None:
+    """The body in a form the client reads: kept plain and coded again, or coded and undone."""
+    source = catalogue.body(kept.answer)
+    fields = kept.answer.fields
+    length = field(fields, b"content-length") is not None
+    if kept.plain:
+        small = source.size_bytes <= limits.BODY_IN_MEMORY_BYTES and unreadable(kept.codings) is None
+        if reads and small:
+            coded: Source = Bytes(encode(source.read(0, source.size_bytes), kept.codings))
+            notes = ("content coding applied again, a secret stood under it",)
+            changes: dict[bytes, bytes | None] = {b"content-length": b"%d" % coded.size_bytes if length else None}
+            return Whole(kept, _set(fields, changes), coded, notes)
+        plain: Source | None = source
+    else:
+        plain = _undone(source, kept.codings, whole=kept.complete)
+    if plain is None:
+        return None
+    changes = {name: None for name in _ABOUT_BYTES} | {b"content-encoding": None, b"etag": _weakened(fields)}
+    if length:
+        changes[b"content-length"] = b"%d" % plain.size_bytes
+    return Whole(kept, _set(fields, changes), plain, (f"decoded from {', '.join(kept.codings)}",))
+
+
+def _undone(source: Source, names: Sequence[str], *, whole: bool) -> Source | None:
+    try:
+        if source.size_bytes <= limits.BODY_IN_MEMORY_BYTES:
+            from_memory = decode(source.read(0, source.size_bytes), names, most_bytes=limits.BODY_IN_MEMORY_BYTES, partly=not whole)
+            return Bytes(from_memory) if isinstance(from_memory, bytes) else None
+    except TooLarge:
+        pass
+    try:
+        return Undone(source, names)
+    except (TooLarge, BadInput):
+        return None
+
+
+# --- from the whole
+
+
+def _whole(kept: Kept, request: Request, catalogue: Catalogue) -> Whole | None:
+    """A recorded 200 as this client can read it."""
+    found = readable(kept, request, catalogue)
+    if found is None:
+        return None
+    if isinstance(found, Derived):
+        return Whole(kept, found.answer.fields, found.body, found.notes)
+    return Whole(kept, kept.answer.fields, catalogue.body(kept.answer), ())
+
+
+def respond(whole: Whole, method: str, conditions: Conditions) -> Derived:
+    """What an origin that holds this representation answers: preconditions first, then ranges (RFC 9110 13.2.2, 14.2)."""
+    kept, size = whole.kept, whole.body.size_bytes
+    validators = Validators.of(whole.fields)
+    origin = f"from exchange {kept.exchange.seq}"
+    match evaluate(conditions, validators):
+        case Outcome.NOT_MODIFIED:
+            fields = tuple((name, value) for name, value in whole.fields if name.lower() in _KEPT_BY_304)
+            return Derived(kept.position, _answer(kept, 304, b"Not Modified", fields, 0), Bytes(b""), (f"304 {origin}",), plays=True)
+        case Outcome.FAILED:
+            fields = _set(_plain_fields(whole.fields), {b"content-length": b"0"})
+            return Derived(kept.position, _answer(kept, 412, b"Precondition Failed", fields, 0), Bytes(b""), (f"412 {origin}",))
+        case Outcome.GO_ON:
+            pass
+    ranges = None
+    if method == "GET" and range_applies(conditions, validators) and (field(whole.fields, b"accept-ranges") or b"").strip().lower() != b"none":
+        ranges = parse_range(conditions.range, size)
+    if isinstance(ranges, Unsatisfiable):
+        fields = _set(_plain_fields(whole.fields), {b"content-length": b"0", b"content-range": b"bytes */%d" % size})
+        return Derived(kept.position, _answer(kept, 416, b"Range Not Satisfiable", fields, 0), Bytes(b""), (f"416 {origin}",))
+    if ranges is None:
+        body: Source = Bytes(b"") if method == "HEAD" else whole.body
+        fields = whole.fields if field(whole.fields, b"content-length") is None else _set(whole.fields, {b"content-length": b"%d" % size})
+        if method == "HEAD" and field(fields, b"content-length") is None:
+            fields = _set(fields, {b"content-length": b"%d" % size, b"transfer-encoding": None})
+        answer = _answer(kept, 200, kept.answer.reason, fields, body.size_bytes)
+        note = "HEAD" if method == "HEAD" else "whole"
+        return Derived(kept.position, answer, body, (*whole.notes, f"{note} {origin}"), plays=method == "GET")
+    if len(ranges) == 1:
+        return _one_range(whole, *ranges[0], size, Slice(whole.body, *ranges[0]), (*whole.notes, f"range {origin}"))
+    return _many_ranges(whole, ranges, size, (*whole.notes, f"ranges {origin}"))
+
+
+_ABOUT_CONTENT = frozenset((b"content-type", b"content-encoding", b"content-language", b"content-disposition", b"transfer-encoding"))
+
+
+def _plain_fields(fields: Fields) -> Fields:
+    return tuple((name, value) for name, value in fields if name.lower() not in _ABOUT_CONTENT and name.lower() not in _ABOUT_BYTES)
+
+
+def _one_range(whole: Whole, start: int, stop: int, size: int, body: Source, notes: tuple[str, ...]) -> Derived:
+    changes: dict[bytes, bytes | None] = {name: None for name in _ABOUT_BYTES} | {b"transfer-encoding": None}
+    changes |= {b"content-length": b"%d" % (stop - start), b"content-range": b"bytes %d-%d/%d" % (start, stop - 1, size)}
+    answer = _answer(whole.kept, 206, b"Partial Content", _set(whole.fields, changes), stop - start)
+    return Derived(whole.kept.position, answer, body, notes)
+
+
+def _many_ranges(whole: Whole, ranges: Sequence[tuple[int, int]], size: int, notes: tuple[str, ...]) -> Derived:
+    """A multipart/byteranges body. Its boundary is made from what is asked, so that two replays are byte-equal."""
+    mark = blake2b(repr((ranges, size, whole.kept.answer.body.digest)).encode(), digest_size=15).hexdigest().encode()
+    kind = field(whole.fields, b"content-type")
+    pieces: list[Source] = []
+    for index, (start, stop) in enumerate(ranges):
+        head = (b"\r\n" if index else b"") + b"--" + mark + b"\r\n"
+        if kind is not None:
+            head += b"Content-Type: " + kind + b"\r\n"
+        head += b"Content-Range: bytes %d-%d/%d\r\n\r\n" % (start, stop - 1, size)
+        pieces += [Bytes(head), Slice(whole.body, start, stop)]
+    body = Joined([*pieces, Bytes(b"\r\n--" + mark + b"--\r\n")])
+    changes: dict[bytes, bytes | None] = {name: None for name in _ABOUT_BYTES} | {b"transfer-encoding": None}
+    changes |= {b"content-length": b"%d" % body.size_bytes, b"content-type": b"multipart/byteranges; boundary=" + mark}
+    answer = _answer(whole.kept, 206, b"Partial Content", _set(whole.fields, changes), body.size_bytes)
+    return Derived(whole.kept.position, answer, body, notes)
+
+
+# --- the front
+
+
+def derive(request: Request, catalogue: Catalogue, used: bytearray) -> Derived | None:
+    """An answer to a redacted GET or HEAD from what was recorded of the same resource, or None."""
+    positions = catalogue.resource(catalogue.resource_name(request))
+    conditions = Conditions.of(request.fields)
+    if positions:
+        found = _from_whole(request, conditions, positions, catalogue, used) or _from_tiles(request, conditions, positions, catalogue)
+        if found is not None:
+            return found
+    path, mark, query = request.path.partition(b"?")
+    if path.endswith(b".whl.metadata"):
+        return _metadata(request, conditions, path.removesuffix(b".metadata") + mark + query, catalogue, used)
+    return None
+
+
+def _fitting(request: Request, positions: Iterable[int], catalogue: Catalogue, status: int | None) -> list[Kept]:
+    found: list[Kept] = []
+    for position in positions:
+        row = catalogue.rows[position]
+        if row.method != "GET" or (status is not None and row.status != status) or row.status in (206, 304, 412, 416):
+            continue
+        kept = catalogue.kept(position)
+        if kept.complete and same_form(kept, request):
+            found.append(kept)
+    return found
+
+
+def _preferred(found: list[Kept], used: bytearray, *, next_one: bool) -> Kept | None:
+    """The one in turn: the next that was not played where a turn is taken, else the last that was."""
+    unused = [kept for kept in found if not used[kept.position]]
+    played = [kept for kept in found if used[kept.position]]
+    if next_one and unused:
+        return unused[0]
+    return played[-1] if played else (unused[0] if unused else None)
+
+
+def _from_whole(
+    request: Request, conditions: Conditions, positions: Sequence[int], catalogue: Catalogue, used: bytearray
+) -> Derived | None:
+    bare = request.method == "GET" and conditions.range is None
+    if bare:
+        kept = _preferred(_fitting(request, positions, catalogue, None), used, next_one=True)
+        if kept is not None and kept.answer.status != 200:
+            found = readable(kept, request, catalogue)
+            body = found.body if isinstance(found, Derived) else catalogue.body(kept.answer)
+            answer = found.answer if found is not None else kept.answer
+            return Derived(kept.position, answer, body, (f"recorded for another form in exchange {kept.exchange.seq}",), plays=True)
+    else:
+        kept = _preferred(_fitting(request, positions, catalogue, 200), used, next_one=False)
+    whole = None if kept is None else _whole(kept, request, catalogue)
+    return None if whole is None else respond(whole, request.method, conditions)
+
+
+def _metadata(request: Request, conditions: Conditions, target: bytes, catalogue: Catalogue, used: bytearray) -> Derived | None:
+    """The core metadata of a recorded wheel (PEP 658), read from its zip directory."""
+    wheel = replace(request, path=target)
+    kept = _preferred(_fitting(wheel, catalogue.resource(catalogue.resource_name(wheel)), catalogue, 200), used, next_one=False)
+    whole = None if kept is None else _whole(kept, replace(request, fields=()), catalogue)
+    if whole is None:
+        return None
+    content = metadata(whole.body, target)
+    if content is None:
+        return None
+    changes: dict[bytes, bytes | None] = {name: None for name in _ABOUT_BYTES | _ABOUT_CONTENT} | {b"etag": None, b"accept-ranges": None}
+    changes |= {b"content-type": b"application/octet-stream", b"content-length": b"%d" % len(content)}
+    notes = (f"metadata out of the wheel of exchange {whole.kept.exchange.seq}",)
+    return respond(replace(whole, fields=_set(whole.fields, changes), body=Bytes(content), notes=notes), request.method, conditions)
+
+
+# --- from ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    kept: Kept
+    start: int
+    stop: int
+    size: int
+
+
+def _tiles(request: Request, positions: Sequence[int], catalogue: Catalogue) -> list[list[Tile]]:
+    """Recorded single ranges in groups that belong to one file: same strong validator, length and coding. Without a validator each is alone."""
+    groups: dict[object, list[Tile]] = {}
+    for position in positions:
+        row = catalogue.rows[position]
+        if row.method != "GET" or row.status != 206:
+            continue
+        kept = catalogue.kept(position)
+        found = content_range(field(kept.answer.fields, b"content-range"))
+        if found is None or kept.plain or not kept.complete or not same_form(kept, request):
+            continue
+        start, stop, size = found
+        if kept.answer.body.size_bytes != stop - start:
+            continue
+        if kept.codings and not reads_codings(field(request.fields, b"accept-encoding"), kept.codings):
+            continue
+        validator = Validators.of(kept.answer.fields).strong
+        name = (validator, size, kept.codings) if validator is not None else position
+        groups.setdefault(name, []).append(Tile(kept, start, stop, size))
+    return list(groups.values())
+
+
+def _cover(tiles: Sequence[Tile], start: int, stop: int, catalogue: Catalogue) -> Source | None:
+    """The bytes `start:stop` out of tiles, or None when some are in none."""
+    pieces: list[Source] = []
+    at = start
+    for tile in sorted(tiles, key=lambda tile: (tile.start, -tile.stop)):
+        if tile.start <= at < tile.stop:
+            end = min(tile.stop, stop)
+            pieces.append(Slice(catalogue.body(tile.kept.answer), at - tile.start, end - tile.start))
+            at = end
+            if at == stop:
+                return pieces[0] if len(pieces) == 1 else Joined(pieces)
+    return None
+
+
+def _from_tiles(request: Request, conditions: Conditions, positions: Sequence[int], catalogue: Catalogue) -> Derived | None:
+    for tiles in reversed(_tiles(request, positions, catalogue)):
+        kept, size = tiles[0].kept, tiles[0].size
+        seqs = ", ".join(str(tile.kept.exchange.seq) for tile in tiles[:8])
+        notes = (f"out of the ranges of exchanges {seqs}",)
+        fields = _set(kept.answer.fields, {b"content-range": None, b"content-length": b"%d" % size})
+        every = _cover(tiles, 0, size, catalogue)
+        if every is not None:
+            return replace(respond(Whole(kept, fields, every, notes), request.method, conditions), plays=False)
+        if evaluate(conditions, Validators.of(fields)) is not Outcome.GO_ON or request.method == "HEAD":
+            return respond(Whole(kept, fields, _Sized(size), notes), "HEAD", conditions)
+        ranges = parse_range(conditions.range, size) if range_applies(conditions, Validators.of(fields)) else None
+        if isinstance(ranges, Unsatisfiable):
+            return respond(Whole(kept, fields, _Sized(size), notes), "GET", conditions)
+        if ranges is not None and len(ranges) == 1:
+            body = _cover(tiles, *ranges[0], catalogue)
+            if body is not None:
+                return _one_range(Whole(kept, fields, body, notes), *ranges[0], size, body, notes)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    """A length without bytes, for answers that have no body."""
+
+    size_bytes: int
+
+    def read(self, offset: int, size: int) -> bytes:
+        raise BadInput("these bytes were not recorded")

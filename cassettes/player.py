@@ -1,0 +1,311 @@
+"""Answers requests from a cassette. Pure: a request and its whole body in, a Serve or a Miss out; nothing is approximated silently.
+
+Per request: the exact key of the live bytes; else, redacted, the exact key again and the normal key; else derivation from what was recorded
+of the same resource; else a Miss. Within a key first in, first out, by request start; across keys any order. A Session has its own queues.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
+from secondtake.cassettes.channels import Recognise, classify
+from secondtake.cassettes.conditional import Conditions
+from secondtake.cassettes.derive import Derived, derive, not_modified, readable, same_form
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Digest, Ending, Fields, Request, Side, Source
+from secondtake.cassettes.match import exact_key, normal_key
+from secondtake.cassettes.memory import Recorded, Row
+from secondtake.cassettes.misses import Miss, MissKind, describe
+from secondtake.cassettes.nearest import nearest
+from secondtake.cassettes.normalise import NO_ALIASES, Aliases, Rule
+from secondtake.cassettes.redact import RedactedBody
+from secondtake.cassettes.volatile import RULES
+
+
+class Reuse(StrEnum):
+    """What a GET or HEAD gets after its last recorded answer was given. Other methods are never repeated."""
+
+    REPEAT_LAST = "repeat-last"
+    STRICT = "strict"
+
+
+class Redacts(Protocol):
+    """The part of the redactor a player needs."""
+
+    def request(self, request: Request) -> tuple[Request, tuple[object, ...]]: ...
+    def body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody: ...
+    def withhold_auth(self, content: bytes, fields: Fields, side: Side) -> RedactedBody: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Requests a rule of `Options.routes` is for. Empty parts match any; `path` is a prefix of the target."""
+
+    host: str = ""
+    path: bytes = b""
+    method: str = ""
+
+    def matches(self, request: Request) -> bool:
+        return self.host in ("", request.host) and self.method in ("", request.method) and request.path.startswith(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a player decides. The defaults are those of `secondtake replay`."""
+
+    reuse: Reuse = Reuse.REPEAT_LAST
+    routes: tuple[tuple[Route, Reuse], ...] = ()
+    """First match wins over `reuse`."""
+    rules: tuple[Rule, ...] = RULES
+    aliases: Aliases = NO_ALIASES
+    allow_push: bool = False
+    positional: bool = False
+    """Place a model call that misses by content by its position in the conversation; the differences become notes."""
+    derive: bool = True
+    recognise: Recognise | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The body of a live request. `content` is None over limits.BODY_IN_MEMORY_BYTES; `kept` is then its digest after streaming redaction."""
+
+    size_bytes: int
+    digest: Digest
+    content: bytes | None
+    kept: Digest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """What to send. Framing, protocol and pacing are the wire's. `answer.body.pieces` is empty where the body is derived."""
+
+    answer: Answer
+    body: Source
+    ended: Ending
+    answered: Answered
+    seq: int
+    reused: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class Player:
+    """One cassette, ready to be played by any number of sessions.
+
+    Raises Corrupt from `Session.answer` when recorded bytes are damaged: damage is never a miss.
+    """
+
+    def __init__(self, cassette: Recorded, redactor: Redacts | None = None, *, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.redactor = redactor
+        self.catalogue = Catalogue(
+            cassette, rules=self.options.rules, aliases=self.options.aliases, allow_push=self.options.allow_push
+        )
+
+    def session(self, name: str = "") -> Session:
+        """New queues from the beginning."""
+        return Session(self, name)
+
+
+@dataclass(slots=True)
+class _Search:
+    """What was seen on the way to a miss."""
+
+    exhausted: bool = False
+    variant: bool = False
+    compared: Request | None = None
+    content: bytes | None = b""
+    notes: list[str] = field(default_factory=list)
+
+
+class Session:
+    """One client's way through a cassette. Not thread-safe; one event loop uses it."""
+
+    def __init__(self, player: Player, name: str = "") -> None:
+        self.name = name
+        self._player = player
+        self._catalogue = player.catalogue
+        self._used = bytearray(len(player.catalogue.rows))
+        self._at: dict[tuple[int, ...], int] = {}
+
+    def answer(self, request: Request, live: Live) -> Serve | Miss:
+        """Answer one request. Never raises for what is or is not recorded; Corrupt passes."""
+        search = _Search()
+        catalogue = self._catalogue
+        queue = catalogue.exact(exact_key(request, live.digest))
+        if queue:
+            served = self._from(queue, request, Answered.EXACT, search)
+            if served is not None:
+                return served
+        return self._further(request, live, search)
+
+    def unplayed(self) -> list[Row]:
+        """Recorded exchanges that had an answer and were not given, in order of request start; accidents a whole answer replaces left out."""
+        catalogue = self._catalogue
+        return [
+            row
+            for position, row in enumerate(catalogue.rows)
+            if not self._used[position] and row.status is not None and position not in catalogue.superseded
+        ]
+
+    # ---- recorded answers
+
+    def _from(self, queue: tuple[int, ...], request: Request, how: Answered, search: _Search) -> Serve | None:
+        """The next of a queue that this client can be given, or a repeated one; None notes why in `search`."""
+        used, size = self._used, len(queue)
+        start = self._at.get(id(queue), 0) if size > 1 else 0
+        while start < size and used[queue[start]]:
+            start += 1
+        if size > 1:
+            self._at[id(queue)] = start  # the catalogue keeps every queue it made, so its identity stays
+        for index in range(start, size):
+            position = queue[index]
+            if used[position]:
+                continue
+            served = self._fitted(position, queue, request, how, reused=False)
+            if served is not None:
+                used[position] = 1
+                return served
+        repeats = request.method in IDEMPOTENT and self._reuse(request) is Reuse.REPEAT_LAST
+        if repeats:
+            for index in range(size - 1, -1, -1):
+                if used[queue[index]]:
+                    served = self._fitted(queue[index], queue, request, how, reused=True)
+                    if served is not None:
+                        return served
+        if repeats or start < size:
+            search.variant = True
+        else:
+            search.exhausted = True
+        return None
+
+    def _reuse(self, request: Request) -> Reuse:
+        for route, reuse in self._player.options.routes:
+            if route.matches(request):
+                return reuse
+        return self._player.options.reuse
+
+    def _fitted(self, position: int, queue: tuple[int, ...], request: Request, how: Answered, *, reused: bool) -> Serve | None:
+        """The recorded exchange as this client can be given it, or None when it must not get it."""
+        kept = self._catalogue.kept(position)
+        recorded = kept.exchange.request
+        if recorded.fields == request.fields and not kept.plain and not kept.exchange.forwarded:
+            found: Kept | Derived = kept
+            notes: tuple[str, ...] = ()
+        else:
+            fitted = self._fit(kept, request)
+            if fitted is None:
+                return None
+            found = fitted
+            notes = _absent(kept, request)
+        if len(queue) > 1:
+            notes += self._ambiguous(position, queue)
+        if isinstance(found, Derived):
+            return Serve(found.answer, found.body, kept.exchange.ended, Answered.DERIVED, kept.exchange.seq, reused, found.notes + notes)
+        body = self._catalogue.body(kept.answer)
+        return Serve(kept.answer, body, kept.exchange.ended, how, kept.exchange.seq, reused, notes)
+
+    def _fit(self, kept: Kept, request: Request) -> Kept | Derived | None:
+        answer, wanted = kept.answer, request.fields
+        conditions = Conditions.of(wanted)
+        if answer.status == 304 and not conditions.cached:
+            return None
+        if not same_form(kept, request):
+            return None
+        if request.method in IDEMPOTENT and answer.status == 200 and conditions.cached and kept.complete:
+            asked = Conditions.of(kept.exchange.request.fields)
+            if (asked != conditions or kept.exchange.forwarded) and (derived := not_modified(kept, conditions)) is not None:
+                return derived
+        return readable(kept, request, self._catalogue)
+
+    def _ambiguous(self, position: int, queue: tuple[int, ...]) -> tuple[str, ...]:
+        """A note when an equal request was in flight at the same time and got another answer."""
+        catalogue, index = self._catalogue, bisect_left(queue, position)
+        row = catalogue.rows[position]
+        for other in (*queue[max(0, index - 1) : index], *queue[index + 1 : index + 2]):
+            beside = catalogue.rows[other]
+            if (beside.response_digest, beside.status) == (row.response_digest, row.status):
+                continue
+            first, second = (other, position) if other < position else (position, other)
+            if catalogue.rows[second].started_us < catalogue.kept(first).exchange.ended_us:
+                return (f"ambiguous pair: exchange {beside.seq} was asked the same at the same time and got another answer",)
+        return ()
+
+    # ---- everything else
+
+    def _further(self, request: Request, live: Live, search: _Search) -> Serve | Miss:
+        options, catalogue = self._player.options, self._catalogue
+        compared, content, digest = self._redacted(request, live)
+        search.compared, search.content = compared, content
+        if _upgrades(request):
+            return self._miss(MissKind.WS_REFUSED, search)
+        if not options.allow_push and is_push(request.path):
+            return self._miss(MissKind.PUSH_REFUSED, search)
+        if compared.path != request.path or digest != live.digest:
+            queue = catalogue.exact(exact_key(compared, digest))
+            if queue and (served := self._from(queue, compared, Answered.EXACT, search)) is not None:
+                return served
+        normal = normal_key(compared, content, digest, rules=options.rules, aliases=options.aliases)
+        queue = catalogue.normal(normal)
+        if queue and (served := self._from(queue, compared, Answered.NORMALISED, search)) is not None:
+            return served
+        if options.derive and request.method in IDEMPOTENT and not (search.exhausted and self._reuse(request) is Reuse.STRICT):
+            derived = derive(compared, catalogue, self._used)
+            if derived is not None:
+                self._used[derived.position] |= derived.plays
+                return Serve(
+                    derived.answer, derived.body, Ending.COMPLETE, Answered.DERIVED, catalogue.rows[derived.position].seq, False, derived.notes
+                )
+        return self._miss(None, search)
+
+    def _redacted(self, request: Request, live: Live) -> tuple[Request, bytes | None, Digest]:
+        """The request as it would have been kept: what it is compared by, and all that may be shown of it."""
+        redactor = self._player.redactor
+        if redactor is None:
+            return request, live.content, live.digest
+        compared = redactor.request(request)[0]
+        if live.content is None:
+            return compared, None, live.kept or live.digest
+        if not live.content:
+            return compared, b"", live.digest
+        channel, _ = self._classify(request, live.content)
+        work = redactor.withhold_auth if channel is Channel.AUTH else redactor.body
+        content = work(live.content, request.fields, Side.REQUEST).content
+        if content == live.content:
+            return compared, live.content, live.digest
+        return compared, content, Digest(hashlib.sha256(content).hexdigest())
+
+    def _classify(self, request: Request, content: bytes | None) -> tuple[Channel, str | None]:
+        recognise = self._player.options.recognise
+        return classify(request, content) if recognise is None else classify(request, content, recognise=recognise)
+
+    def _miss(self, kind: MissKind | None, search: _Search) -> Miss:
+        request, content = search.compared, search.content
+        assert request is not None
+        channel, adapter = self._classify(request, content)
+        if kind is None:
+            kind = self._kind(request, channel, search)
+        closest = nearest(request, content, self._catalogue)
+        return Miss(kind, closest, describe(kind, request, closest), channel, adapter)
+
+    def _kind(self, request: Request, channel: Channel, search: _Search) -> MissKind:
+        if search.exhausted:
+            return MissKind.EXHAUSTED
+        if search.variant:
+            return MissKind.VARIANT
+        if channel is Channel.MODEL and any(row.channel is Channel.MODEL for row in self._catalogue.rows):
+            return MissKind.MODEL_DIVERGED
+        return MissKind.NEW_RESOURCE
+
+
+def _absent(kept: Kept, request: Request) -> tuple[str, ...]:
+    """Fields the recorded request had and this one has not: forgiven, and said (T-A11)."""
+    missing = kept.names.difference(name.lower() for name, _ in request.fields)
+    return tuple(f"field absent: {name.decode('latin-1')}" for name in sorted(missing)) if missing else ()
+
+
+def _upgrades(request: Request) -> bool:
+    return any(name.lower() == b"upgrade" and b"websocket" in value.lower() for name, value in request.fields if len(name) == 7)
