@@ -62,3 +62,16 @@ EXPORT_MEMBERS = 1_000_000
 
 META_BYTES = 1024 * 1024
 """What a recording says about itself, packed."""
+
+SSE_EVENT_BYTES = 16 * 1024 * 1024
+"""One server-sent event, one line of JSON lines, one element of a streamed array."""
+
+EVENTSTREAM_HEADER_BYTES = 128 * 1024
+EVENTSTREAM_PAYLOAD_BYTES = 24 * 1024 * 1024
+"""One message of an AWS event stream; what botocore enforces."""
+
+ANSWER_BYTES = 64 * 1024 * 1024
+"""A model's answer, decoded, read into values; the rest of a longer one is not read, and the answer says so."""
+
+INDEX_BYTES = 4 * 1024 * 1024 * 1024
+"""An index file; about 200 bytes an exchange."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from secondtake.cassettes.adapters import errors, paths, shapes
 from secondtake.cassettes.adapters.base import AnswerReader, CallKind, Json, ModelRequest, Refusal, Target
-from secondtake.cassettes.adapters.dialects import chat, responses
+from secondtake.cassettes.adapters.dialects import chat, responses, responses_answer
 from secondtake.cassettes.adapters.framing import BodyReader, framing
 from secondtake.cassettes.exchange import Fields, Request
 
@@ -45,7 +45,7 @@ class Azure:
 
     def reader(self, request: Request, status: int, fields: Fields) -> AnswerReader:
         path = request.path.partition(b"?")[0].rstrip(b"/")
-        assembly = responses.Assembly() if path.endswith(b"/responses") else chat.Assembly(fields)
+        assembly = responses_answer.Assembly() if path.endswith(b"/responses") else chat.Assembly(fields)
         return BodyReader(self.name, assembly, framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from secondtake.cassettes.exchange import Fields, Request
 
-type Json = None | bool | int | float | str | list[Json] | dict[str, Json]
+type Json = bool | int | float | str | list[Json] | dict[str, Json] | None
 
 
 class CallKind(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from secondtake.cassettes.adapters import errors, paths
 from secondtake.cassettes.adapters.base import AnswerReader, CallKind, Fault, Json, ModelRequest, Refusal, Target
-from secondtake.cassettes.adapters.dialects import chat, converse, messages
+from secondtake.cassettes.adapters.dialects import chat, converse, invoked, messages
 from secondtake.cassettes.adapters.framing import BodyReader, framing
 from secondtake.cassettes.adapters.reading import loads, mapping
 from secondtake.cassettes.exchange import Fields, Request
@@ -50,7 +50,7 @@ class Bedrock:
         match = _PATH.search(request.path.partition(b"?")[0].rstrip(b"/"))
         if match is not None and match[2].startswith(b"converse"):
             return BodyReader(self.name, converse.Assembly(), framing(fields), status)
-        return BodyReader(self.name, converse.Invoked(messages.Assembly(), chat.Assembly()), framing(fields), status)
+        return BodyReader(self.name, invoked.Invoked(messages.Assembly(), chat.Assembly()), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
         return errors.bedrock(kind, message)
@@ -67,7 +67,7 @@ def _converses(body: Mapping[str, Json]) -> bool:
 def _invoke(name: str, content: bytes) -> ModelRequest:
     """Read the vendor's own body: Claude's, else Chat's where it has messages with roles."""
     body = mapping(loads(content))
-    if "anthropic_version" in body or "max_tokens" in body and isinstance(body.get("system"), (str, list)):
+    if "anthropic_version" in body or ("max_tokens" in body and isinstance(body.get("system"), (str, list))):
         return messages.read_request(name, content, CallKind.COMPLETION)
     if isinstance(body.get("messages"), list):
         return chat.read_request(name, content, CallKind.COMPLETION)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 
-from secondtake.cassettes.adapters.base import Json, Refusal
+from secondtake.cassettes.adapters.base import Json, ProviderError, Refusal
+from secondtake.cassettes.adapters.reading import mapping, string
 from secondtake.cassettes.exchange import Fields
 
 
@@ -43,3 +44,27 @@ def bedrock(kind: str, message: str) -> Refusal:
 
 def ollama(kind: str, message: str) -> Refusal:
     return refusal(kind, {"error": message})
+
+
+def provider_error(body: Json, status: int, *, in_stream: bool = False, type_name: str = "") -> ProviderError:
+    """Read an error body of any provider. Overload, rates and time-outs are infrastructure; a refused request is not."""
+    outer = mapping(body[0]) if isinstance(body, list) and body else mapping(body)
+    inner = outer.get("error")
+    error = mapping(inner)
+    words = [type_name, *(string(error.get(key)) for key in ("type", "status", "code"))]
+    words += [string(outer.get("code")), string(outer.get("__type"))]
+    if not error and not isinstance(inner, str):
+        words.append(string(outer.get("type")))
+    message = string(inner) or string(error.get("message")) or string(outer.get("message")) or string(outer.get("Message"))
+    name = next((word for word in words if word), f"status_{status}" if status >= 400 else "error")
+    code = error.get("code")
+    status = code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else status
+    weather = status in (408, 429) or status >= 500 or any(part in word.lower() for word in words for part in _WEATHER)
+    return ProviderError(name[:200], message[:2000], weather, in_stream)
+
+
+_WEATHER = (
+    "overloaded", "rate_limit", "ratelimit", "resource_exhausted", "throttl", "unavailable", "timeout", "deadline", "internal",
+    "server_error", "api_error", "modelstreamerror", "too_many_requests", "insufficient_quota", "modelnotready",
+)  # fmt: skip
+"""Parts of error names that speak of the provider's state, not of the request."""

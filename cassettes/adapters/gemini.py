@@ -60,8 +60,7 @@ class Gemini:
         return asked if match is None else paths.with_path_model(asked, "path", match, 1)
 
     def reader(self, request: Request, status: int, fields: Fields) -> AnswerReader:
-        streams = b":streamGenerateContent" in request.path
-        return BodyReader(self.name, contents.Assembly(), framing(fields, array=streams), status)
+        return BodyReader(self.name, contents.Assembly(), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
         return errors.google(kind, message)

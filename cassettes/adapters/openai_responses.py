@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from secondtake.cassettes.adapters import errors, shapes
 from secondtake.cassettes.adapters.base import AnswerReader, CallKind, Json, ModelRequest, Refusal, Target
-from secondtake.cassettes.adapters.dialects import responses
+from secondtake.cassettes.adapters.dialects import responses, responses_answer
 from secondtake.cassettes.adapters.framing import BodyReader, framing
 from secondtake.cassettes.exchange import Fields, Request
 
@@ -37,7 +37,7 @@ class OpenAIResponses:
         return responses.read_request(self.name, content, CallKind.COUNT if counts else CallKind.COMPLETION)
 
     def reader(self, request: Request, status: int, fields: Fields) -> AnswerReader:
-        return BodyReader(self.name, responses.Assembly(), framing(fields), status)
+        return BodyReader(self.name, responses_answer.Assembly(), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
         return errors.openai(kind, message)

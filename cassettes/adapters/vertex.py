@@ -56,7 +56,7 @@ class Vertex:
             return BodyReader(self.name, chat.Assembly(), framing(fields), status)
         if match[4].endswith(b"awPredict"):
             return BodyReader(self.name, messages.Assembly(), framing(fields), status)
-        return BodyReader(self.name, contents.Assembly(), framing(fields, array=match[4] == b"streamGenerateContent"), status)
+        return BodyReader(self.name, contents.Assembly(), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
         return errors.google(kind, message)
