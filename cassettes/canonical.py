@@ -18,7 +18,7 @@ from typing import NoReturn
 from secondtake.cassettes import limits
 from secondtake.cassettes.exchange import Fields
 
-type Json = None | bool | int | float | str | list[Json] | dict[str, Json]
+type Json = bool | int | float | str | list[Json] | dict[str, Json] | None
 
 JSON_BYTES = 16 * 1024 * 1024
 """Larger documents are matched as opaque bytes: a parsed one takes about ten times its size."""

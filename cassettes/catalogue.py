@@ -6,7 +6,8 @@ Only the exact index is made at the start (a cassette of 5,000 rows opens in a f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 
 from secondtake.cassettes import content as codings
 from secondtake.cassettes import limits
@@ -58,11 +59,6 @@ class Kept:
         return self.exchange.ended is Ending.COMPLETE
 
 
-def decoded_side(exchange: Exchange, side: str) -> bool:
-    """Whether the body of `side` was kept decoded by the redactor; recorder.py writes the detail."""
-    return exchange.details.get(f"{side}_kept") == "decoded"
-
-
 class Catalogue:
     """Indexes over the rows of one cassette. Positions are indexes into `rows`, which are in order of request start."""
 
@@ -70,9 +66,8 @@ class Catalogue:
         self.cassette = cassette
         self.rules = rules
         self.aliases = aliases
-        rows = cassette.rows
-        if any(rows[i].seq > rows[i + 1].seq for i in range(len(rows) - 1)):
-            rows = sorted(rows, key=lambda row: row.seq)
+        rows = list(cassette.rows)
+        rows.sort(key=attrgetter("seq"))
         self.rows: Sequence[Row] = rows
         self._exact: dict[bytes, list[int]] = {}
         self._queues: dict[tuple[bool, bytes], tuple[int, ...]] = {}
@@ -192,7 +187,7 @@ def read(position: int, exchange: Exchange) -> Kept:
         b"accept" in [name.strip().lower() for name in vary.split(b",")] or vary.strip() == b"*",
         media_type(answer.fields),
         codings.codings(answer.fields),
-        decoded_side(exchange, "response"),
+        exchange.details.get("response_kept") == "decoded",
     )
 
 
@@ -200,7 +195,3 @@ def is_push(path: bytes) -> bool:
     """Whether a target belongs to a `git push`."""
     return path.endswith(b"/git-receive-pack") or b"service=git-receive-pack" in path
 
-
-def without_pieces(answer: Answer) -> Answer:
-    """The answer with boundaries of a body that is no longer the recorded one removed."""
-    return replace(answer, body=replace(answer.body, pieces=()))

@@ -30,6 +30,7 @@ from secondtake.cassettes.sources import Joined, Undone
 from secondtake.cassettes.wheels import metadata
 
 _ABOUT_BYTES = frozenset((b"content-length", b"content-md5", b"digest", b"repr-digest", b"content-digest", b"content-range"))
+_NO_BYTES: dict[bytes, bytes | None] = dict.fromkeys(_ABOUT_BYTES)
 _KEPT_BY_304 = frozenset((b"etag", b"date", b"cache-control", b"vary", b"expires", b"content-location", b"last-modified", b"set-cookie"))
 _ANY_FORM = frozenset((301, 302, 303, 307, 308, 401, 403, 404, 410, 451))
 """Answers that do not depend on the form asked for."""
@@ -146,7 +147,7 @@ def _recoded(kept: Kept, catalogue: Catalogue, reads: bool) -> Whole | None:
         plain = _undone(source, kept.codings, whole=kept.complete)
     if plain is None:
         return None
-    changes = {name: None for name in _ABOUT_BYTES} | {b"content-encoding": None, b"etag": _weakened(fields)}
+    changes = {**_NO_BYTES, b"content-encoding": None, b"etag": _weakened(fields)}
     if length:
         changes[b"content-length"] = b"%d" % plain.size_bytes
     return Whole(kept, _set(fields, changes), plain, (f"decoded from {', '.join(kept.codings)}",))
@@ -193,7 +194,8 @@ def respond(whole: Whole, method: str, conditions: Conditions) -> Derived:
         case Outcome.GO_ON:
             pass
     ranges = None
-    if method == "GET" and range_applies(conditions, validators) and (field(whole.fields, b"accept-ranges") or b"").strip().lower() != b"none":
+    refuses = (field(whole.fields, b"accept-ranges") or b"").strip().lower() == b"none"
+    if method == "GET" and not refuses and range_applies(conditions, validators):
         ranges = parse_range(conditions.range, size)
     if isinstance(ranges, Unsatisfiable):
         fields = _set(_plain_fields(whole.fields), {b"content-length": b"0", b"content-range": b"bytes */%d" % size})
@@ -219,7 +221,7 @@ def _plain_fields(fields: Fields) -> Fields:
 
 
 def _one_range(whole: Whole, start: int, stop: int, size: int, body: Source, notes: tuple[str, ...]) -> Derived:
-    changes: dict[bytes, bytes | None] = {name: None for name in _ABOUT_BYTES} | {b"transfer-encoding": None}
+    changes = {**_NO_BYTES, b"transfer-encoding": None}
     changes |= {b"content-length": b"%d" % (stop - start), b"content-range": b"bytes %d-%d/%d" % (start, stop - 1, size)}
     answer = _answer(whole.kept, 206, b"Partial Content", _set(whole.fields, changes), stop - start)
     return Derived(whole.kept.position, answer, body, notes)
@@ -237,7 +239,7 @@ def _many_ranges(whole: Whole, ranges: Sequence[tuple[int, int]], size: int, not
         head += b"Content-Range: bytes %d-%d/%d\r\n\r\n" % (start, stop - 1, size)
         pieces += [Bytes(head), Slice(whole.body, start, stop)]
     body = Joined([*pieces, Bytes(b"\r\n--" + mark + b"--\r\n")])
-    changes: dict[bytes, bytes | None] = {name: None for name in _ABOUT_BYTES} | {b"transfer-encoding": None}
+    changes = {**_NO_BYTES, b"transfer-encoding": None}
     changes |= {b"content-length": b"%d" % body.size_bytes, b"content-type": b"multipart/byteranges; boundary=" + mark}
     answer = _answer(whole.kept, 206, b"Partial Content", _set(whole.fields, changes), body.size_bytes)
     return Derived(whole.kept.position, answer, body, notes)
@@ -308,7 +310,7 @@ def _metadata(request: Request, conditions: Conditions, target: bytes, catalogue
     content = metadata(whole.body, target)
     if content is None:
         return None
-    changes: dict[bytes, bytes | None] = {name: None for name in _ABOUT_BYTES | _ABOUT_CONTENT} | {b"etag": None, b"accept-ranges": None}
+    changes = {**_NO_BYTES, **dict.fromkeys(_ABOUT_CONTENT), b"etag": None, b"accept-ranges": None}
     changes |= {b"content-type": b"application/octet-stream", b"content-length": b"%d" % len(content)}
     notes = (f"metadata out of the wheel of exchange {whole.kept.exchange.seq}",)
     return respond(replace(whole, fields=_set(whole.fields, changes), body=Bytes(content), notes=notes), request.method, conditions)
@@ -326,7 +328,10 @@ class Tile:
 
 
 def _tiles(request: Request, positions: Sequence[int], catalogue: Catalogue) -> list[list[Tile]]:
-    """Recorded single ranges in groups that belong to one file: same strong validator, length and coding. Without a validator each is alone."""
+    """Recorded single ranges in groups that belong to one file: same strong validator, length and coding.
+
+    Without a validator each stands alone.
+    """
     groups: dict[object, list[Tile]] = {}
     for position in positions:
         row = catalogue.rows[position]

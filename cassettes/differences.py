@@ -1,4 +1,4 @@
-"""Where two requests differ, leaf by leaf, in words a person can use: `messages[4].content[0].text`, not "200 KB differ". Pure and bounded."""
+"""Where two requests differ, leaf by leaf, in words a person can use: `messages[4].content[0].text`, not "200 KB differ". Bounded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place. `where` is `method`, `host`, `path`, `query`, `body`, `form`, `part` or `field`; a side is None where the place is absent."""
+    """One place. `where` is `method`, `host`, `path`, `query`, `body`, `form` or `part`; a side is None where the place is absent."""
 
     where: str
     path: str
@@ -85,7 +85,7 @@ def _member(path: str, key: str) -> str:
 
 def json_differences(recorded: Json, live: Json, found: Found, path: str = "") -> None:
     """The leaves at which two documents differ. Arrays are aligned by content, so that one inserted turn is one difference."""
-    if found.full or recorded == live and type(recorded) is type(live):
+    if found.full or (recorded == live and type(recorded) is type(live)):
         return
     if isinstance(recorded, dict) and isinstance(live, dict):
         for key in sorted(recorded.keys() | live.keys()):

@@ -1,4 +1,7 @@
-"""A miss: what was asked and not recorded, of which class, and what came closest. Values and their one-line texts; the search is nearest.py's."""
+"""A miss: what was asked and not recorded, of which class, and what came closest. Values and their one-line texts.
+
+The search is in nearest.py.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,8 @@ def describe(kind: MissKind, request: Request, nearest: Nearest | None) -> str:
     if nearest is not None:
         line += f"; closest: exchange {nearest.seq}, {printable(nearest.method, 20)} {printable(nearest.url, 200)}"
         if nearest.differences:
-            shown = ", ".join(f"{item.where} `{item.path}`" if item.path else item.where for item in nearest.differences[:SHOWN_DIFFERENCES])
+            first = nearest.differences[:SHOWN_DIFFERENCES]
+            shown = ", ".join(f"{item.where} `{item.path}`" if item.path else item.where for item in first)
             rest = len(nearest.differences) + nearest.more - SHOWN_DIFFERENCES
             line += f", differs at {shown}" + (f" and {rest} more" if rest > 0 else "")
     return printable(line, 900)

@@ -1,9 +1,8 @@
-"""The recorded exchange that came closest to a request nothing answers. Bounded: `CANDIDATES` looked at, `COMPARED_BYTES` of bodies read."""
+"""The recorded exchange that came closest to a request nothing answers. Bounded: `CANDIDATES` rows, `COMPARED_BYTES` of bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os.path import commonprefix
 
 from secondtake.cassettes.canonical import Document, split_target
 from secondtake.cassettes.catalogue import Catalogue
@@ -24,7 +23,10 @@ LARGEST_BYTES = 4 * 1024 * 1024
 
 
 def nearest(request: Request, content: bytes | None, catalogue: Catalogue) -> Nearest | None:
-    """The closest exchange with what differs, or None when nothing was recorded for this host. `request` must be redacted. May raise Corrupt."""
+    """The closest exchange with what differs, or None when nothing was recorded for this host. `request` must be redacted.
+
+    Raises Corrupt.
+    """
     candidates = _candidates(request, catalogue)
     if not candidates:
         return None
@@ -86,7 +88,7 @@ def _beginnings(path: bytes) -> Iterator[bytes]:
 def _distance(row: Row, request: Request, size: int) -> tuple[object, ...]:
     """Smaller is closer: same target, same path, same method; then the longest common beginning; then alike in size; then the latest."""
     same_path = split_target(row.path)[0] == split_target(request.path)[0]
-    common = len(commonprefix((row.path[:512], request.path[:512])))
+    common = _common(row.path[:512], request.path[:512])
     return (
         not (same_path and row.method == request.method),
         not same_path,
@@ -97,6 +99,11 @@ def _distance(row: Row, request: Request, size: int) -> tuple[object, ...]:
         abs(row.request_size - size),
         -row.seq,
     )
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Length of the common beginning."""
+    return next((index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _head(row: Row, request: Request, found: Found) -> None:

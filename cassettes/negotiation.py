@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isnan
 
 from secondtake.cassettes.exchange import Fields
 
@@ -45,7 +46,7 @@ def _weight(text: bytes) -> int:
         number = float(text)
     except ValueError:
         return 0
-    return min(1000, max(0, round(number * 1000))) if number == number else 0
+    return 0 if isnan(number) else round(min(1.0, max(0.0, number)) * 1000)
 
 
 @lru_cache(maxsize=1024)

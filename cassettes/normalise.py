@@ -89,9 +89,9 @@ def _forgive(document: Json, steps: Sequence[str | int | None]) -> None:
         places = [(document, index) for index in range(len(document)) if step is None or index == step]
     for holder, key in places:
         if rest:
-            _forgive(holder[key], rest)  # type: ignore[index,call-overload]  # key fits its own holder
+            _forgive(holder[key], rest)  # type: ignore[index]  # key fits its own holder
         else:
-            holder[key] = "(ignored)"  # type: ignore[index,call-overload]  # key fits its own holder
+            holder[key] = "(ignored)"  # type: ignore[index]  # key fits its own holder
 
 
 # --- what we put into the child's environment
@@ -144,11 +144,11 @@ NO_ALIASES = Aliases()
 
 
 def format_of(path: bytes, document: Json) -> str:
-    """The wire format of a model request by its shape: `anthropic`, `responses`, `gemini`, `chat`, or empty. A path decides only ties."""
+    """The wire format of a model request by its shape: `anthropic`, `responses`, `gemini`, `chat`, or empty. A path decides ties."""
     if not isinstance(document, dict):
         return ""
     contents, messages = document.get("contents"), document.get("messages")
-    if isinstance(contents, list) and contents and all(isinstance(turn, dict) and isinstance(turn.get("parts"), list) for turn in contents):
+    if isinstance(contents, list) and contents and all(isinstance(turn, dict) and "parts" in turn for turn in contents):
         return "gemini"
     model = isinstance(document.get("model"), str)
     if isinstance(messages, list) and messages and all(isinstance(turn, dict) and "role" in turn for turn in messages):
@@ -156,7 +156,7 @@ def format_of(path: bytes, document: Json) -> str:
             return "chat"
         named = model or "anthropic_version" in document
         counted = "max_tokens" in document or path.endswith(b"/messages/count_tokens")
-        if named and counted and "prompt" not in document and "tool_calls" not in messages[-1]:
+        if named and counted and "prompt" not in document:
             return "anthropic" if _messages_path(path) or not _chat_turns(messages) else "chat"
         return "chat" if model else ""
     asks = isinstance(document.get("input"), list | str) or isinstance(document.get("previous_response_id"), str)
@@ -170,7 +170,8 @@ def _messages_path(path: bytes) -> bool:
 
 
 def _chat_turns(messages: list[Json]) -> bool:
-    return any(isinstance(turn, dict) and ("tool_calls" in turn or "tool_call_id" in turn or turn.get("role") == "tool") for turn in messages)
+    turns = [turn for turn in messages if isinstance(turn, dict)]
+    return any("tool_calls" in turn or "tool_call_id" in turn or turn.get("role") == "tool" for turn in turns)
 
 
 # --- applying them

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -71,7 +71,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The body of a live request. `content` is None over limits.BODY_IN_MEMORY_BYTES; `kept` is then its digest after streaming redaction."""
+    """The body of a live request. `content` is None over limits.BODY_IN_MEMORY_BYTES; `kept` is then the digest after redaction."""
 
     size_bytes: int
     digest: Digest
@@ -129,7 +129,7 @@ class Session:
         self._player = player
         self._catalogue = player.catalogue
         self._used = bytearray(len(player.catalogue.rows))
-        self._at: dict[tuple[int, ...], int] = {}
+        self._at: dict[int, int] = {}
 
     def answer(self, request: Request, live: Live) -> Serve | Miss:
         """Answer one request. Never raises for what is or is not recorded; Corrupt passes."""
@@ -143,7 +143,10 @@ class Session:
         return self._further(request, live, search)
 
     def unplayed(self) -> list[Row]:
-        """Recorded exchanges that had an answer and were not given, in order of request start; accidents a whole answer replaces left out."""
+        """Recorded exchanges that had an answer and were not given, in order of request start.
+
+        Left out are accidents (a download that was cut) that a whole answer took the place of.
+        """
         catalogue = self._catalogue
         return [
             row
@@ -256,9 +259,8 @@ class Session:
             derived = derive(compared, catalogue, self._used)
             if derived is not None:
                 self._used[derived.position] |= derived.plays
-                return Serve(
-                    derived.answer, derived.body, Ending.COMPLETE, Answered.DERIVED, catalogue.rows[derived.position].seq, False, derived.notes
-                )
+                seq = catalogue.rows[derived.position].seq
+                return Serve(derived.answer, derived.body, Ending.COMPLETE, Answered.DERIVED, seq, False, derived.notes)
         return self._miss(None, search)
 
     def _redacted(self, request: Request, live: Live) -> tuple[Request, bytes | None, Digest]:
@@ -273,7 +275,10 @@ class Session:
             return compared, b"", live.digest
         channel, _ = self._classify(request, live.content)
         work = redactor.withhold_auth if channel is Channel.AUTH else redactor.body
-        content = work(live.content, request.fields, Side.REQUEST).content
+        told = work(live.content, request.fields, Side.REQUEST)
+        content = told.content
+        if told.decoded:
+            compared = replace(compared, fields=told.described(compared.fields))
         if content == live.content:
             return compared, live.content, live.digest
         return compared, content, Digest(hashlib.sha256(content).hexdigest())

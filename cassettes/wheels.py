@@ -1,4 +1,7 @@
-"""The core metadata inside a wheel (PEP 427, PEP 658), read through a Source: the zip's end, its directory, one member. All lengths bounded."""
+"""The core metadata inside a wheel (PEP 427, PEP 658), read through a Source: the zip's end, its directory, one member.
+
+All lengths are bounded before anything is read.
+"""
 
 from __future__ import annotations
 
