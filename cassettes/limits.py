@@ -73,5 +73,5 @@ EVENTSTREAM_PAYLOAD_BYTES = 24 * 1024 * 1024
 ANSWER_BYTES = 64 * 1024 * 1024
 """A model's answer, decoded, read into values; the rest of a longer one is not read, and the answer says so."""
 
-INDEX_BYTES = 4 * 1024 * 1024 * 1024
-"""An index file; about 200 bytes an exchange."""
+INDEX_BYTES = 256 * 1024 * 1024
+"""An index file; about 200 bytes an exchange. A longer one is not read: the journal is walked instead."""

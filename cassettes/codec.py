@@ -1,0 +1,464 @@
+"""How a body is kept in the journal: as it is, compressed, or as splices of an earlier body of the same conversation.
+
+An agent sends its whole transcript with every turn. So a body is looked at as an earlier one with a few ranges replaced (`Splice`); what
+replaces them is compressed with the first body of the chain as zstd's raw-content dictionary. Decoding starts at that first body and
+splices its way up; the estimated cost of that is bounded (limits.DECODE_COST_US), not the number of steps.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+import zstandard
+
+from secondtake.cassettes import journal, varint
+from secondtake.cassettes.digest import digest_of, raw
+from secondtake.cassettes.errors import Corrupt
+from secondtake.cassettes.exchange import Digest
+from secondtake.cassettes.journal import Place
+from secondtake.cassettes.limits import (
+    BLOCK_BYTES,
+    COMPRESSES_BELOW,
+    DECODE_COST_US,
+    DELTA_BODY_BYTES,
+    DELTA_MEMORY_BYTES,
+    OBJECT_BYTES,
+    RECORD_BYTES,
+)
+
+
+class Encoding(IntEnum):
+    """How the bytes of a body frame stand for the body."""
+
+    PLAIN = 0
+    ZSTD = 1
+    DELTA = 2
+
+
+class Splice(NamedTuple):
+    """Bytes start:stop of the base are replaced by the next `size` literal bytes."""
+
+    start: int
+    stop: int
+    size: int
+
+
+class Encoded(NamedTuple):
+    """A body frame's payload, taken apart. A named tuple, like Splice: a hundred are made to decode one body."""
+
+    digest: Digest
+    size_bytes: int
+    encoding: Encoding
+    data: bytes
+    base: Place | None = None
+    splices: tuple[Splice, ...] = ()
+
+
+MAX_SPLICES = 64
+_ANCHOR_BYTES = 48
+_STEPS = (0, 64, 256, 1024, 4096, 16384, 65536)
+
+
+def common_prefix(a: bytes, b: bytes, start_a: int = 0, start_b: int = 0, limit: int | None = None) -> int:
+    """How many bytes from `start_a` and `start_b` on are equal, at most `limit`."""
+    longest = min(len(a) - start_a, len(b) - start_b)
+    if limit is not None:
+        longest = min(longest, limit)
+    same, step = 0, 256
+    while same < longest:
+        step = min(step, longest - same)
+        if a[start_a + same : start_a + same + step] == b[start_b + same : start_b + same + step]:
+            same += step
+            step = min(step * 4, 1 << 18)
+        elif step == 1:
+            break
+        else:
+            step = max(step // 8, 1)
+            longest = min(longest, same + step * 8)
+    return same
+
+
+def common_suffix(a: bytes, b: bytes, limit: int, end_a: int | None = None, end_b: int | None = None) -> int:
+    """How many bytes before `end_a` and `end_b` are equal, at most `limit`."""
+    end_a, end_b = len(a) if end_a is None else end_a, len(b) if end_b is None else end_b
+    longest = min(end_a, end_b, limit)
+    same, step = 0, 256
+    while same < longest:
+        step = min(step, longest - same)
+        if a[end_a - same - step : end_a - same] == b[end_b - same - step : end_b - same]:
+            same += step
+            step = min(step * 4, 1 << 18)
+        elif step == 1:
+            break
+        else:
+            step = max(step // 8, 1)
+            longest = min(longest, same + step * 8)
+    return same
+
+
+def splices(base: bytes, new: bytes) -> tuple[Splice, ...]:
+    """Ranges of `base` to replace so that it becomes `new`, in order, at most MAX_SPLICES. Not minimal, but quick: two comparisons, and
+    a bounded search for where the two meet again after each difference."""
+    here = common_prefix(base, new)
+    tail = common_suffix(base, new, min(len(base), len(new)) - here)
+    base_end, new_end = len(base) - tail, len(new) - tail
+    made: list[Splice] = []
+    there = here
+    budget = 8 * len(new) + (1 << 16)
+    while here < base_end and there < new_end and len(made) < MAX_SPLICES - 1 and budget > 0:
+        for step in _STEPS:
+            anchor = base[here + step : min(here + step + _ANCHOR_BYTES, base_end)]
+            if len(anchor) < _ANCHOR_BYTES:
+                budget = 0
+                break
+            found = new.find(anchor, there, new_end)
+            budget -= (found if found >= 0 else new_end) - there
+            if found >= 0:
+                back = common_suffix(base, new, min(step, found - there), here + step, found)
+                start, stop = here, here + step - back
+                made.append(Splice(start, stop, found - back - there))
+                along = common_prefix(base, new, here + step, found, min(base_end - here - step, new_end - found))
+                here, there = here + step + along, found + along
+                break
+        else:
+            break
+    if here < base_end or there < new_end:
+        made.append(Splice(here, base_end, new_end - there))
+    return tuple(made)
+
+
+def literals(new: bytes, made: tuple[Splice, ...]) -> bytes:
+    """The bytes of `new` that the splices bring in."""
+    parts: list[bytes] = []
+    shift = 0
+    for splice in made:
+        start = splice.start + shift
+        parts.append(new[start : start + splice.size])
+        shift += splice.size - (splice.stop - splice.start)
+    return b"".join(parts)
+
+
+def apply(base: bytearray, made: tuple[Splice, ...], literal: bytes) -> None:
+    """Turn `base` into the body, in place; last splice first, so that earlier offsets stay right."""
+    end = len(literal)
+    for splice in reversed(made):
+        base[splice.start : splice.stop] = literal[end - splice.size : end]
+        end -= splice.size
+
+
+_FIXED = struct.Struct("<32sBI")
+_BASE = struct.Struct("<QIH")
+
+
+def pack(body: Encoded) -> bytes:
+    """A body frame's payload."""
+    fixed = _FIXED.pack(raw(body.digest), body.encoding, body.size_bytes)
+    if body.base is None:
+        return fixed + body.data
+    table = bytearray()
+    before = 0
+    for splice in body.splices:
+        varint.put(table, splice.start - before)
+        varint.put(table, splice.stop - splice.start)
+        varint.put(table, splice.size)
+        before = splice.stop
+    return fixed + _BASE.pack(body.base.offset, body.base.length, len(table)) + table + body.data
+
+
+def unpack(payload: bytes) -> Encoded:
+    """The counterpart of `pack`. Raises Corrupt; sizes are consistent on return."""
+    try:
+        name, encoding, size = _FIXED.unpack_from(payload)
+        how = Encoding(encoding)
+        if size > RECORD_BYTES:
+            raise Corrupt(f"a body frame claims {size} bytes")
+        if how is not Encoding.DELTA:
+            return Encoded(Digest(name.hex()), size, how, payload[_FIXED.size :])
+        offset, length, table_bytes = _BASE.unpack_from(payload, _FIXED.size)
+    except (struct.error, ValueError) as error:
+        raise Corrupt(f"a body frame is not one: {error}") from error
+    start = _FIXED.size + _BASE.size
+    table = payload[start : start + table_bytes]
+    if len(table) < table_bytes:
+        raise Corrupt("a body frame's splices are cut short")
+    return Encoded(Digest(name.hex()), size, how, payload[start + table_bytes :], Place(offset, length), _as_splices(table))
+
+
+def _as_splices(table: bytes) -> tuple[Splice, ...]:
+    numbers = varint.all_of(table, 3 * MAX_SPLICES)
+    if len(numbers) % 3:
+        raise Corrupt("a body frame's splices are cut short")
+    made: list[Splice] = []
+    before = 0
+    for gap, length, size in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+        start = before + gap
+        before = start + length
+        if before > RECORD_BYTES or size > RECORD_BYTES:
+            raise Corrupt("a body frame's splices are out of range")
+        made.append(Splice(start, before, size))
+    return tuple(made)
+
+
+@dataclass(slots=True)
+class _Known:
+    """A body that a later one may be a delta against."""
+
+    place: Place
+    data: bytes
+    cost_us: float
+    root: Place
+    head: bool
+    """Cheap to decode: the chain's first body, or one that was built on a head because the chain had become too costly."""
+
+
+@dataclass(slots=True)
+class BodyEncoder:
+    """Encodes the bodies of one recording, in order. Deterministic: the same bodies in the same order give the same bytes."""
+
+    _conversations: OrderedDict[str, list[_Known]] = field(default_factory=OrderedDict)
+    _held_bytes: int = 0
+    _plain: zstandard.ZstdCompressor = field(default_factory=lambda: zstandard.ZstdCompressor(level=journal.LEVEL, write_content_size=True))
+    _quick: zstandard.ZstdCompressor = field(default_factory=lambda: zstandard.ZstdCompressor(level=1))
+    _by_root: OrderedDict[int, zstandard.ZstdCompressor] = field(default_factory=OrderedDict)
+
+    PER_CONVERSATION = 12
+    ROOTS = 16
+    ROOM = 0.75
+    """A new head must leave a quarter of the bound to the chain it starts."""
+    UNLIKE = 4
+    """After so many large bodies that share little, the search is given up."""
+
+    def encode(self, digest: Digest, data: bytes, conversation: str) -> tuple[Encoded, _Known | None] | None:
+        """The frame payload for `data`, and what to `remember` once it has its place; None when it should be a file of its own."""
+        chosen = self._base(data, conversation) if 64 <= len(data) <= DELTA_BODY_BYTES else None
+        if chosen is not None:
+            base, made, head = chosen
+            literal = literals(data, made)
+            packed = self._compressor(base.root).compress(literal) if literal else b""
+            encoded = Encoded(digest, len(data), Encoding.DELTA, packed, base.place, made)
+            cost = base.cost_us + cost_of(len(literal), len(data), len(made), len(packed))
+            return encoded, _Known(base.place, data, cost, base.root, head)
+        if len(data) >= OBJECT_BYTES and not self._compresses(data):
+            return None
+        packed = self._plain.compress(data) if len(data) >= 64 else data
+        if len(packed) < len(data):
+            encoded = Encoded(digest, len(data), Encoding.ZSTD, packed)
+        else:
+            encoded = Encoded(digest, len(data), Encoding.PLAIN, data)
+        full = Place(0, 0)
+        return encoded, _Known(full, data, cost_of(len(data), len(data), 0, len(packed)), full, True) if 64 <= len(data) <= DELTA_BODY_BYTES else None
+
+    def _compresses(self, data: bytes) -> bool:
+        return compresses(data, self._quick)
+
+    def _base(self, data: bytes, conversation: str) -> tuple[_Known, tuple[Splice, ...], bool] | None:
+        """The earlier body to build on: the one most like `data` whose chain leaves room, else any that is within the bound."""
+        known = self._conversations.get(conversation)
+        if not known:
+            return None
+        bound = max(DECODE_COST_US, BOUND_OVER_FULL * cost_of(len(data), len(data), 0))
+        fitting: list[tuple[int, _Known, tuple[Splice, ...]]] = []
+        unlike = 0
+        full = False
+        for one in reversed(known):
+            if full and not one.head:
+                continue
+            made = splices(one.data, data)
+            literal_bytes = sum(splice.size for splice in made)
+            if literal_bytes * 4 > len(data) * 3 and len(data) > 64 * 1024:
+                unlike += 1
+                if unlike == self.UNLIKE:
+                    break
+                continue
+            grown = literal_bytes <= max(len(data) - len(one.data), 0) + 1024
+            cost = one.cost_us + cost_of(literal_bytes, len(data), len(made))
+            if cost <= bound * (self.ROOM if full else 1):
+                if grown:
+                    return one, made, full
+                fitting.append((literal_bytes, one, made))
+            elif grown:
+                # The next step of this conversation would make the chain too costly: from here on only a head will do, which starts
+                # a cheap chain again at the price of keeping once more what came since that head.
+                full = True
+        if not fitting:
+            return None
+        _, one, made = min(fitting, key=lambda fit: fit[0])
+        return one, made, full
+
+    def _compressor(self, root: Place) -> zstandard.ZstdCompressor:
+        self._by_root.move_to_end(root.offset)
+        return self._by_root[root.offset]
+
+    def remember(self, known: _Known, place: Place, conversation: str) -> None:
+        """`known` was written at `place`: later bodies of `conversation` may build on it."""
+        if known.root.length == 0:
+            known.root = place
+            self._by_root[place.offset] = journal.dictionary_compressor(known.data)
+        known.place = place
+        bodies = self._conversations.setdefault(conversation, [])
+        self._conversations.move_to_end(conversation)
+        bodies.append(known)
+        self._held_bytes += len(known.data)
+        if len(bodies) > self.PER_CONVERSATION:
+            self._forget(bodies, self._least_useful(bodies))
+        while self._held_bytes > DELTA_MEMORY_BYTES:
+            oldest = next(iter(self._conversations))
+            bodies = self._conversations[oldest]
+            self._forget(bodies, 0)
+            if not bodies:
+                del self._conversations[oldest]
+        self._trim_roots()
+
+    def _forget(self, bodies: list[_Known], position: int) -> None:
+        self._held_bytes -= len(bodies.pop(position).data)
+
+    @staticmethod
+    def _least_useful(bodies: list[_Known]) -> int:
+        """The oldest body that is neither the newest of its chain nor one of the two latest heads of it."""
+        newest: set[int] = set()
+        heads: dict[int, int] = {}
+        spare = 0
+        for position in range(len(bodies) - 1, -1, -1):
+            one = bodies[position]
+            root = one.root.offset
+            if one.head and heads.get(root, 0) < 2:
+                heads[root] = heads.get(root, 0) + 1
+            elif root in newest:
+                spare = position
+            newest.add(root)
+        return spare
+
+    def _trim_roots(self) -> None:
+        used = {one.root.offset for bodies in self._conversations.values() for one in bodies} if len(self._by_root) > self.ROOTS else set()
+        if used:
+            for offset in [offset for offset in self._by_root if offset not in used]:
+                del self._by_root[offset]
+
+
+BOUND_OVER_FULL = 1.3
+"""A body that costs much by itself may cost this much more through a chain."""
+
+
+def cost_of(literal_bytes: int, size: int, count: int, packed_bytes: int | None = None) -> float:
+    """Estimated microseconds for one step of a chain: read a frame, decompress the literals, move what stands behind each splice.
+
+    Measured on a 2 GHz core: 12 us a frame, 450 bytes of compressed and 4,000 bytes of plain text a microsecond, a splice in the
+    middle of a body moves half of it.
+    """
+    packed = literal_bytes * 0.35 if packed_bytes is None else packed_bytes
+    return 12 + packed / 450 + literal_bytes / 4_000 + count * (0.5 + size / 40_000)
+
+
+def compresses(data: bytes, compressor: zstandard.ZstdCompressor) -> bool:
+    """Whether samples of `data` (at most 64 KiB from begin, middle and end of its first block) get smaller."""
+    block = data[:BLOCK_BYTES]
+    third = 21 * 1024
+    middle = len(block) // 2
+    sample = block if len(block) <= 3 * third else block[:third] + block[middle : middle + third] + block[-third:]
+    return len(compressor.compress(sample)) < COMPRESSES_BELOW * len(sample)
+
+
+class _Held(NamedTuple):
+    data: bytes
+    root: Place
+
+
+class BodyDecoder:
+    """Decodes bodies by the place of their frame. Keeps the last few whole bodies and dictionaries; memory is bounded."""
+
+    HELD_BYTES = 16 * 1024 * 1024
+    DICTIONARIES = 8
+
+    def __init__(self, frame_at: Callable[[Place], bytes]) -> None:
+        self._frame_at = frame_at
+        self._plain = zstandard.ZstdDecompressor()
+        self._held: OrderedDict[int, _Held] = OrderedDict()
+        self._held_bytes = 0
+        self._by_root: OrderedDict[int, zstandard.ZstdDecompressor] = OrderedDict()
+
+    def decode(self, place: Place, digest: Digest) -> bytes:
+        """The body at `place`, compared with `digest`. Raises Corrupt."""
+        chain, held = self._chain(place)
+        name = chain[0].digest if chain else digest
+        if name != digest:
+            raise Corrupt(f"the body at offset {place.offset} is {name}, expected {digest}")
+        if held is not None and not chain:
+            data, root = held
+        else:
+            data, root = self._build(chain, held, place)
+        if digest_of(data) != digest:
+            raise Corrupt(f"the body at offset {place.offset} is not {digest}")
+        self._hold(place.offset, _Held(data, root))
+        return data
+
+    def _chain(self, place: Place) -> tuple[list[Encoded], _Held | None]:
+        """The frames from `place` down to the chain's first, or to a body that is held."""
+        chain: list[Encoded] = []
+        while True:
+            held = self._held.get(place.offset)
+            if held is not None:
+                self._held.move_to_end(place.offset)
+                return chain, held
+            body = unpack(self._frame_at(place))
+            chain.append(body)
+            if body.base is None:
+                return chain, None
+            if body.base.offset >= place.offset:
+                raise Corrupt(f"the body at offset {place.offset} refers forward")
+            if len(chain) > CHAIN_FRAMES:
+                raise Corrupt(f"the body at offset {place.offset} stands on more than {CHAIN_FRAMES} others")
+            place = body.base
+
+    def _build(self, chain: list[Encoded], held: _Held | None, place: Place) -> _Held:
+        if held is None:
+            first = self._full(chain.pop())
+            held = _Held(first, chain[-1].base or place if chain else place)
+        if not chain:
+            return held
+        dictionary = self._dictionary(held)
+        built = bytearray(held.data)
+        while chain:
+            body = chain.pop()
+            wanted = sum(splice.size for splice in body.splices)
+            if wanted > RECORD_BYTES or (body.splices and body.splices[-1].stop > len(built)):
+                raise Corrupt(f"the body {body.digest} does not fit what it stands on")
+            literal = journal.unpack(body.data, wanted, dictionary) if wanted else b""
+            if len(literal) != wanted:
+                raise Corrupt(f"the body {body.digest} does not fit what it stands on")
+            apply(built, body.splices, literal)
+            if len(built) != body.size_bytes:
+                raise Corrupt(f"the body {body.digest} has another size than it claims")
+        return _Held(bytes(built), held.root)
+
+    def _full(self, body: Encoded) -> bytes:
+        data = body.data if body.encoding is Encoding.PLAIN else journal.unpack(body.data, body.size_bytes, self._plain)
+        if len(data) != body.size_bytes:
+            raise Corrupt(f"the body {body.digest} has another size than it claims")
+        return data
+
+    def _dictionary(self, held: _Held) -> zstandard.ZstdDecompressor:
+        known = self._by_root.get(held.root.offset)
+        if known is None:
+            root = self._held.get(held.root.offset)
+            content = root.data if root is not None else self._full(unpack(self._frame_at(held.root)))
+            known = self._by_root[held.root.offset] = journal.dictionary_decompressor(content)
+            if len(self._by_root) > self.DICTIONARIES:
+                self._by_root.popitem(last=False)
+        return known
+
+    def _hold(self, offset: int, held: _Held) -> None:
+        if len(held.data) > self.HELD_BYTES // 4 or offset in self._held:
+            return
+        self._held[offset] = held
+        self._held_bytes += len(held.data)
+        while self._held_bytes > self.HELD_BYTES:
+            self._held_bytes -= len(self._held.popitem(last=False)[1].data)
+
+
+CHAIN_FRAMES = 1_000
+"""Longest chain that is followed; the writer stays far below, by cost."""

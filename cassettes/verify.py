@@ -1,0 +1,204 @@
+"""Reading a cassette to find out whether it is whole. Names each fault; changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from secondtake.cassettes import index, objects
+from secondtake.cassettes.cassette import EndRecord, Fault, Parts, Scan, Severity, State, scan
+from secondtake.cassettes.codec import BodyDecoder
+from secondtake.cassettes.errors import BadInput, Corrupt, NotFound, RecordedError, TooNew
+from secondtake.cassettes.exchange import EMPTY, Body, Digest, Exchange
+from secondtake.cassettes.index import NOWHERE, PACKED_OBJECT, PLAIN_OBJECT
+from secondtake.cassettes.journal import Frame, FrameReader, Place
+
+FAULTS = {
+    "unreadable": "the journal is missing, or is not a cassette's",
+    "too_new": "the journal was written in a later format version",
+    "incomplete_tail": "the last record is torn: the recorder died while it wrote. An error when part of it had been durable",
+    "damaged_frame": "bytes of the journal are not what their checksum, or the format, says",
+    "root_mismatch": "the exchanges are not those under the root in the closing record",
+    "root_differs": "the exchanges are not those under the root that was asked for",
+    "repeated_seq": "two exchanges have one number",
+    "body_missing": "an exchange names a body of which no bytes are kept",
+    "body_damaged": "a body in the journal is not what its digest says",
+    "object_missing": "the file of a large body is not there",
+    "object_damaged": "the file of a large body is not what its digest says, or has another size",
+    "index_stale": "the index is not what the journal makes of it; it is a cache, delete it",
+    "sums_differ": "an exported file's SHA256SUMS or README.txt is not what its content makes",
+}
+"""Every fault by its stable name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a check found. `exit_code` is 0 clean (warnings included), 1 damaged, 2 unreadable."""
+
+    name: str
+    state: State | None
+    root: str | None
+    """Computed from the exchanges, not taken from the closing record."""
+    exchanges: int
+    bodies: int
+    """Different bodies whose bytes were read (with `quick`: looked for)."""
+    checked_bytes: int
+    faults: tuple[Fault, ...]
+
+    @property
+    def readable(self) -> bool:
+        return all(fault.severity is not Severity.FATAL for fault in self.faults)
+
+    @property
+    def damaged(self) -> bool:
+        return any(fault.severity is not Severity.WARNING for fault in self.faults)
+
+    @property
+    def exit_code(self) -> int:
+        return (1 if self.damaged else 0) if self.readable else 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """Where a body is first used."""
+
+    seq: int
+    offset: int
+    place: Place
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class _Found:
+    uses: dict[Digest, _Use] = field(default_factory=dict)
+    seqs: set[int] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+
+    def end(self, frame: Frame, end: EndRecord, exchange: Exchange) -> None:
+        offset = frame.place.offset
+        if exchange.seq in self.seqs:
+            self.faults.append(Fault("repeated_seq", Severity.ERROR, "another exchange has this number", exchange.seq, offset))
+        self.seqs.add(exchange.seq)
+        self._use(exchange, exchange.request.body, end.request_at, offset)
+        if exchange.answer is not None:
+            self._use(exchange, exchange.answer.body, end.response_at, offset)
+
+    def _use(self, exchange: Exchange, body: Body, place: Place, offset: int) -> None:
+        if body.digest == EMPTY:
+            return
+        before = self.uses.get(body.digest)
+        use = _Use(exchange.seq, offset, place, body.size_bytes)
+        if before is None:
+            self.uses[body.digest] = use
+        elif before.place != place or before.size_bytes != body.size_bytes:
+            message = f"body {body.digest} stands in two places or has two sizes"
+            self.faults.append(Fault("body_damaged", Severity.ERROR, message, exchange.seq, offset))
+
+
+def check(
+    name: str,
+    open_parts: Callable[[], Parts],
+    *,
+    quick: bool = False,
+    subset: tuple[int, int] | None = None,
+    root: str | None = None,
+) -> Report:
+    """Check the cassette that `open_parts` opens: the whole journal, and every body (`quick`: only that it is there; `subset` n of t:
+    every t-th by digest, so that t runs read all). `root` is one kept elsewhere. Raises NotFound, BadInput."""
+    if subset is not None and not 1 <= subset[0] <= subset[1]:
+        raise BadInput(f"no such part: {subset[0]}/{subset[1]}", hint="give n/t with n from 1 to t")
+    if root is not None and (len(root) != 64 or not set(root.lower()) <= set("0123456789abcdef")):
+        raise BadInput(f"not a root: {root[:80]!r}", hint="a root has 64 hexadecimal digits")
+    try:
+        parts = open_parts()
+    except NotFound:
+        raise
+    except (RecordedError, OSError) as error:
+        return _unreadable(name, error)
+    try:
+        return _check(name, parts, quick, subset, root)
+    except (RecordedError, OSError) as error:
+        return _unreadable(name, error)
+    finally:
+        parts.close()
+
+
+def _unreadable(name: str, error: Exception) -> Report:
+    fault = Fault("too_new" if isinstance(error, TooNew) else "unreadable", Severity.FATAL, str(error))
+    return Report(name, None, None, 0, 0, 0, (fault,))
+
+
+def _check(name: str, parts: Parts, quick: bool, subset: tuple[int, int] | None, root: str | None) -> Report:
+    found = _Found()
+    scanned = scan(parts.journal, mark=parts.mark, each_end=found.end)
+    faults = [*scanned.faults, *found.faults]
+    state = scanned.closing.state if scanned.closing else (State.RECORDING if parts.recording else State.DIED)
+    if state is State.RECORDING:
+        faults = [fault for fault in faults if fault.name != "incomplete_tail"]
+    computed = scanned.tree.root()
+    if scanned.closing is not None:
+        closing = scanned.closing
+        if closing.root != computed or closing.exchanges != scanned.tree.size:
+            message = f"{scanned.tree.size} exchanges with root {computed.hex()}, closed with {closing.exchanges} and {closing.root.hex()}"
+            faults.append(Fault("root_mismatch", Severity.ERROR, message, offset=scanned.close.offset))
+    if root is not None and root.lower() != computed.hex():
+        faults.append(Fault("root_differs", Severity.ERROR, f"the root is {computed.hex()}, not {root}"))
+    faults += _index_faults(parts, scanned, sound=not faults)
+    uses = _chosen(found, subset)
+    faults += _body_faults(parts, uses, quick)
+    size = sum(use.size_bytes for _, use in uses)
+    return Report(name, state, computed.hex(), scanned.tree.size, len(uses), parts.journal.size_bytes + (0 if quick else size), tuple(faults))
+
+
+def _index_faults(parts: Parts, scanned: Scan, *, sound: bool) -> Iterator[Fault]:
+    if parts.index_bytes is None:
+        return
+    if scanned.closing is not None and sound:
+        made = scanned.index.index().pack(parts.journal.size_bytes, scanned.close, scanned.close_checksum)
+        if made == parts.index_bytes:
+            return
+    message = FAULTS["index_stale"]
+    try:
+        index.unpack(parts.index_bytes)
+    except Corrupt as error:
+        message = str(error)
+    yield Fault("index_stale", Severity.WARNING, message)
+
+
+def _chosen(found: _Found, subset: tuple[int, int] | None) -> list[tuple[Digest, _Use]]:
+    """The bodies to read, in the order of the journal: so a chain of deltas is decoded once, one step a body."""
+    uses = sorted(found.uses.items(), key=lambda item: (item[1].place.offset, item[0]))
+    return uses if subset is None else [(digest, use) for digest, use in uses if int(digest[:8], 16) % subset[1] == subset[0] - 1]
+
+
+def _body_faults(parts: Parts, uses: list[tuple[Digest, _Use]], quick: bool) -> Iterator[Fault]:
+    decoder = BodyDecoder(FrameReader(parts.journal).body_at)
+    for digest, use in uses:
+        if use.place == NOWHERE:
+            yield Fault("body_missing", Severity.ERROR, f"no bytes are kept of {digest}", use.seq, use.offset)
+        elif use.place in (PLAIN_OBJECT, PACKED_OBJECT):
+            yield from _object_faults(parts, digest, use, quick)
+        elif not quick:
+            try:
+                if len(decoder.decode(use.place, digest)) != use.size_bytes:
+                    raise Corrupt(f"body {digest} has another size than its exchange says")
+            except RecordedError as error:
+                yield Fault("body_damaged", Severity.ERROR, str(error), use.seq, use.place.offset)
+
+
+def _object_faults(parts: Parts, digest: Digest, use: _Use, quick: bool) -> Iterator[Fault]:
+    packed = use.place == PACKED_OBJECT
+    try:
+        region = parts.object_region(digest, packed)
+    except OSError as error:
+        yield Fault("object_missing", Severity.ERROR, f"object {digest}: {error.strerror or error}", use.seq, use.offset)
+        return
+    try:
+        stored = objects.open_object(region, digest, packed, use.size_bytes)
+        if not quick:
+            objects.check(stored, digest)
+    except RecordedError as error:
+        yield Fault("object_damaged", Severity.ERROR, str(error), use.seq, use.offset)
+    finally:
+        parts.release(region)
+
