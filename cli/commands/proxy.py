@@ -1,0 +1,114 @@
+"""`proxy`: just the proxy, until interrupted."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from secondtake.cli.exits import exit_of
+from secondtake.cli.options import Surface, name_argument, surface_options
+from secondtake.cli.wire import pace_option, record_options, stage_of
+from secondtake.harness.plan import Naming, Wire
+
+if TYPE_CHECKING:
+    from secondtake.harness.running import Ready
+
+port_option = click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="P", help="Port on loopback; a free one without it.")
+new_ca_option = click.option("--new-ca", is_flag=True, help="Make a new certificate authority for the store's proxies.")
+
+
+@click.group("proxy")
+def command() -> None:
+    """Run just the proxy, until interrupted; prints how to point an agent at it."""
+
+
+@command.command("record")
+@click.argument("name", metavar="[NAME]", required=False)
+@port_option
+@new_ca_option
+@click.option("--replace", is_flag=True, help="Replace the cassette of that name.")
+@click.option("--as", "otherwise", metavar="NAME", help="The name to use where the first is taken.")
+@record_options
+@surface_options
+def record(surface: Surface, name: str | None, port: int, new_ca: bool, replace: bool, otherwise: str | None, wire: Wire) -> int:
+    """Record what comes through a proxy, until interrupted."""
+    import asyncio
+
+    from secondtake.cli.render.summary import recorded_fields, recorded_lines
+    from secondtake.harness.session import proxy_record_session
+
+    result = asyncio.run(
+        proxy_record_session(
+            stage_of(surface),
+            wire,
+            Naming(name, otherwise, replace),
+            port=port,
+            new_ca=new_ca,
+            ready=lambda ready: _announce(surface, ready),
+        )
+    )
+    code = exit_of(result.verdict, result.agent_status)
+    if surface.json:
+        from secondtake.cli.render.objects import as_line
+
+        print(as_line({"event": "done", **recorded_fields(result), "exit_code": int(code)}))
+    for line in recorded_lines(result):
+        surface.say(line)
+    return code
+
+
+@command.command("replay")
+@name_argument()
+@port_option
+@new_ca_option
+@pace_option
+@surface_options
+def replay(surface: Surface, name: str, port: int, new_ca: bool, pace: str) -> int:
+    """Answer from a cassette through a proxy, until interrupted. SIGHUP starts the recording over."""
+    import asyncio
+
+    from secondtake.cli.render.summary import replayed_fields, replayed_lines
+    from secondtake.harness.session import proxy_replay_session
+    from secondtake.proxy.policy import Pace
+
+    result = asyncio.run(
+        proxy_replay_session(
+            stage_of(surface), name, pace=Pace(pace), port=port, new_ca=new_ca, ready=lambda ready: _announce(surface, ready)
+        )
+    )
+    code = exit_of(result.verdict, result.agent_status)
+    if surface.json:
+        from secondtake.cli.render.objects import as_line
+
+        print(as_line({"event": "done", **replayed_fields(result), "exit_code": int(code)}))
+    for line in replayed_lines(result):
+        surface.say(line)
+    return code
+
+
+def _announce(surface: Surface, ready: Ready) -> None:
+    if surface.json:
+        from secondtake.cli.render.objects import as_line
+
+        print(
+            as_line(
+                {
+                    "event": "ready",
+                    "mode": str(ready.mode),
+                    "name": ready.name,
+                    "port": ready.port,
+                    "pid": ready.pid,
+                    "ca_bundle": str(ready.bundle),
+                    "environment": dict(ready.environment),
+                }
+            ),
+            flush=True,
+        )
+    store = "" if surface.place.default else f" --store {shlex.quote(str(surface.place.root))}"
+    doing = "recording as" if ready.mode == "record" else "replaying"
+    surface.say(f"{doing} {ready.name} on http://127.0.0.1:{ready.port}\n")
+    surface.say("point a shell and the agents it starts at it with")
+    surface.say(f'  eval "$(secondtake env --port {ready.port}{store})"\n')
+    surface.say("stop with Ctrl-C")

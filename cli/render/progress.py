@@ -1,0 +1,30 @@
+"""A sign of life on standard error for what can take two seconds; nothing in a pipe, nothing with `--quiet`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from secondtake.cli.render.escape import visible_line
+
+
+class Speaking(Protocol):
+    """Whether prose is wanted at all."""
+
+    @property
+    def quiet(self) -> bool: ...
+
+
+@contextmanager
+def working(surface: Speaking, what: str) -> Iterator[None]:
+    """Show `what` with a moving sign while the body runs."""
+    if surface.quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True, highlight=False).status(Text(visible_line(what))):
+        yield

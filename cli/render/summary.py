@@ -1,0 +1,122 @@
+"""What is said after a run: on standard error for a person, as one object for a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from secondtake.cassettes.exchange import Answered
+from secondtake.cli.render.escape import visible_line
+from secondtake.cli.render.words import count, duration, size
+from secondtake.harness.results import Problem, Recorded, Replayed, Verdict
+
+LISTED = 10
+"""How many misses or unplayed exchanges are listed before `… and N more`."""
+
+
+def recorded_lines(result: Recorded, *, following: bool = True) -> Iterator[str]:
+    """Yield what a person wants to know of a recording that ended, and with `following` what to do next."""
+    yield ""
+    yield visible_line(f"recorded {result.name}: {count(result.total, 'exchange')} in {duration(result.elapsed_us)}")
+    for channel, number in sorted(result.exchanges.items(), key=lambda item: (-item[1], item[0])):
+        yield f"  {channel:<10} {number:>7,}"
+    if result.total:
+        yield f"  sent {size(result.sent_bytes)}, received {size(result.received_bytes)}"
+    if result.root:
+        yield f"  root {result.root}"
+    yield from problem_lines(result.problems)
+    if following and result.verdict is Verdict.CLEAN:
+        yield ""
+        yield visible_line(f"next: secondtake show {result.name}")
+
+
+def recorded_fields(result: Recorded) -> dict[str, object]:
+    """Return the object that `record --json` prints."""
+    return {
+        "name": result.name,
+        "root": result.root,
+        "verdict": str(result.verdict),
+        "agent_status": result.agent_status,
+        "exchanges": {str(channel): number for channel, number in sorted(result.exchanges.items())},
+        "sent_bytes": result.sent_bytes,
+        "received_bytes": result.received_bytes,
+        "elapsed_us": result.elapsed_us,
+        "problems": [problem_fields(problem) for problem in result.problems],
+    }
+
+
+def replayed_lines(result: Replayed) -> Iterator[str]:
+    """Yield what a person wants to know of a replay that ended."""
+    yield ""
+    yield visible_line(f"replayed {result.name}: {count(result.requests, 'request')} in {duration(result.elapsed_us)}")
+    for kind in Answered:
+        if number := result.answered.get(kind, 0):
+            yield f"  {kind:<10} {number:>7,}"
+    if result.ran_in:
+        yield visible_line(f"  ran in a scratch copy: {result.ran_in}")
+    for miss in result.misses[:LISTED]:
+        yield ""
+        yield visible_line(f"miss ({miss.kind}): {miss.method} {miss.url}")
+        if miss.nearest_seq is not None:
+            differs = f"; differs in {', '.join(miss.differs)}" if miss.differs else ""
+            yield visible_line(f"  closest: exchange {miss.nearest_seq}{differs}")
+    yield from _more(len(result.misses), "miss", "misses")
+    if result.unplayed:
+        yield ""
+        yield f"not asked for this time: {count(len(result.unplayed), 'recorded exchange')}"
+        for row in result.unplayed[:LISTED]:
+            yield visible_line(f"  {row.seq} {row.method} {row.url}")
+        yield from _more(len(result.unplayed), "exchange", "exchanges")
+    yield from problem_lines(result.problems)
+
+
+def replayed_fields(result: Replayed) -> dict[str, object]:
+    """Return the object that `replay --json` prints."""
+    return {
+        "name": result.name,
+        "verdict": str(result.verdict),
+        "agent_status": result.agent_status,
+        "requests": result.requests,
+        "answered": {str(kind): result.answered.get(kind, 0) for kind in Answered},
+        "misses": [
+            {
+                "kind": miss.kind,
+                "method": miss.method,
+                "url": miss.url,
+                "channel": str(miss.channel),
+                "nearest_seq": miss.nearest_seq,
+                "differs": list(miss.differs),
+                "message": miss.message,
+            }
+            for miss in result.misses
+        ],
+        "unplayed": [{"seq": row.seq, "method": row.method, "url": row.url, "channel": str(row.channel)} for row in result.unplayed],
+        "ran_in": str(result.ran_in) if result.ran_in else None,
+        "elapsed_us": result.elapsed_us,
+        "problems": [problem_fields(problem) for problem in result.problems],
+    }
+
+
+def problem_fields(problem: Problem) -> Mapping[str, object]:
+    """Return a problem as an object."""
+    return {"kind": problem.kind, "message": problem.message, "hint": problem.hint, "verdict": str(problem.verdict)}
+
+
+def problem_lines(problems: tuple[Problem, ...]) -> Iterator[str]:
+    """Yield each problem, with its hint; notes first say that they are notes."""
+    for problem in problems:
+        yield ""
+        yield visible_line(f"{'note' if problem.verdict is Verdict.CLEAN else 'not clean'}: {problem.message}")
+        if problem.hint:
+            yield visible_line(f"  hint: {problem.hint}")
+
+
+def _more(total: int, one: str, many: str) -> Iterator[str]:
+    if total > LISTED:
+        yield f"  … and {count(total - LISTED, f'more {one}', f'more {many}')}"
+
+
+def announced_lines(calls: tuple[str, ...]) -> Iterator[str]:
+    """Yield what the recorded tool calls will do, before an agent runs in place."""
+    yield f"the recorded model asks for {count(len(calls), 'tool call')}, which this agent will run here:"
+    for call in calls:
+        yield f"  {visible_line(call)}"

@@ -1,0 +1,109 @@
+"""Options of the commands that run a proxy, read into one plan."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from secondtake.cli.exits import Unusable
+from secondtake.cli.options import Surface, pairs, version_here
+from secondtake.harness.plan import Stage, Wire
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+def stage_of(surface: Surface) -> Stage:
+    """Return the world a run happens in: the one place where the command line reads clock, randomness and environment."""
+    import time
+    from random import SystemRandom
+
+    random: Random = SystemRandom()
+    return Stage(
+        store=surface.store(),
+        environ=dict(os.environ),
+        cwd=Path.cwd(),
+        home=Path(os.environ.get("HOME") or Path.home()),
+        now=lambda: datetime.now(UTC),
+        monotonic_s=time.monotonic,
+        random=random,
+        version=version_here(),
+    )
+
+
+def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of everything that records, handed to the command as one `wire`."""
+
+    @click.option("--route", "routes", multiple=True, metavar="HOST=URL", help="Send a host's traffic to another origin.")
+    @click.option("--only-hosts", multiple=True, metavar="HOST[,HOST]", help="Constrain the CA to these hosts; others get 403.")
+    @click.option("--passthrough", multiple=True, metavar="HOST", help="Tunnel a host unread (pinned certificates); it is not recorded.")
+    @click.option("--client-cert", "client_certs", multiple=True, metavar="HOST=PEM", help="Certificate and key to show to a host.")
+    @click.option("--loopback", is_flag=True, help="Record loopback targets too, instead of refusing them.")
+    @click.option("--strict", is_flag=True, help="Refuse further requests once the recording has failed.")
+    @click.option("--quiet-telemetry", is_flag=True, help="Answer telemetry here instead of sending it.")
+    @functools.wraps(command)
+    def with_wire(
+        *,
+        routes: Sequence[str],
+        only_hosts: Sequence[str],
+        passthrough: Sequence[str],
+        client_certs: Sequence[str],
+        loopback: bool,
+        strict: bool,
+        quiet_telemetry: bool,
+        **rest: Any,
+    ) -> Any:
+        wire = Wire(
+            routes=_routes(routes),
+            only_hosts=tuple(host.strip().lower() for value in only_hosts for host in value.split(",") if host.strip()),
+            passthrough=tuple(host.strip().lower() for host in passthrough),
+            client_certs=_client_certs(client_certs),
+            loopback=loopback,
+            strict=strict,
+            quiet_telemetry=quiet_telemetry,
+        )
+        return command(wire=wire, **rest)
+
+    return with_wire
+
+
+PACES = ("fast", "real")
+"""The values of `proxy.policy.Pace`, which `--help` does not load."""
+
+pace_option = click.option(
+    "--pace",
+    type=click.Choice(PACES),
+    default="fast",
+    show_default=True,
+    help="Serve at the recorded speed, or as fast as the client reads.",
+)
+
+
+def _routes(values: Sequence[str]) -> dict[str, str]:
+    routes = pairs("--route", values, "URL")
+    for host, url in routes.items():
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:
+            usable = False
+        if not usable:
+            raise click.BadParameter(f"{url!r} (for {host}) is not an http or https URL", param_hint="--route")
+        if parts.username or parts.password:
+            raise click.BadParameter(f"the URL for {host} carries a credential", param_hint="--route")
+    return routes
+
+
+def _client_certs(values: Sequence[str]) -> dict[str, Path]:
+    certificates = {host: Path(path).expanduser() for host, path in pairs("--client-cert", values, "PEM").items()}
+    for host, path in certificates.items():
+        if not path.is_file():
+            raise Unusable(f"no client certificate {path} for {host}", hint="give a PEM file that holds the certificate and its key")
+    return certificates

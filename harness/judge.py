@@ -1,0 +1,141 @@
+"""From what the wire saw to what a person must know: why a run is not clean, and what was not captured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from secondtake.cassettes.exchange import Answered, Channel, Ending
+from secondtake.harness.results import Problem, Verdict
+from secondtake.proxy.tools import guess, trust_hint
+
+if TYPE_CHECKING:
+    from secondtake.proxy.outcome import Outcome
+
+AGENTS = frozenset({"claude", "codex", "gemini", "opencode", "qwen", "pi", "mini-swe-agent", "aider"})
+"""Tools of `TOOL_VARIABLES` that are coding agents: a recording of one without a single model call is not what was wanted (T-O2)."""
+
+
+def record_problems(outcome: Outcome, agent: Sequence[str], bundle: Path) -> tuple[Problem, ...]:
+    """Judge a recording. `agent` is the command line, empty where only the proxy ran."""
+    found = [*_failed(outcome), *_tls(outcome, bundle), *_wire(outcome)]
+    if not outcome.requests:
+        found.append(_nothing_captured(outcome, agent))
+    elif not outcome.channels[Channel.MODEL] and _is_agent(agent):
+        found.append(
+            Problem(
+                "no-model-call",
+                f"no model call of `{agent[0]}` was captured, only {outcome.requests} other requests",
+                "does it use a base URL on loopback, or a provider that --passthrough tunnels? `secondtake doctor` tries each tool",
+                Verdict.DIVERGED,
+            )
+        )
+    cut = {str(how): number for how, number in outcome.endings.items() if how is not Ending.COMPLETE}
+    if cut:
+        found.append(Problem("cut-short", f"kept as they were cut short: {_listed(cut)}"))
+    return (*found, *_not_captured(outcome), *_notes(outcome))
+
+
+def replay_problems(outcome: Outcome, agent: Sequence[str], bundle: Path, *, recorded: int) -> tuple[Problem, ...]:
+    """Judge a replay of a cassette of `recorded` exchanges. Misses are counted elsewhere."""
+    found = [*_tls(outcome, bundle), *_wire(outcome)]
+    hint = "secondtake verify names every fault"
+    found += [Problem("damaged", f"the cassette is damaged: {damage}", hint, Verdict.STORE) for damage in outcome.damaged]
+    if recorded and not outcome.requests:
+        found.append(_nothing_captured(outcome, agent))
+    if number := outcome.refused["names-disagree"]:
+        message = f"refused, because CONNECT, SNI and Host name different hosts: {number}"
+        found.append(Problem("names-disagree", message, None, Verdict.DIVERGED))
+    counted = sum(outcome.answered.values())
+    if counted != outcome.requests:
+        found.append(Problem("miscounted", f"{outcome.requests} requests were seen and {counted} answers counted", None, Verdict.FAULT))
+    if outcome.answered[Answered.LIVE]:
+        found.append(Problem("live", f"{outcome.answered[Answered.LIVE]} requests were answered live", None, Verdict.DIVERGED))
+    return (*found, *_notes(outcome))
+
+
+def _failed(outcome: Outcome) -> list[Problem]:
+    if outcome.failed is None:
+        return []
+    return [
+        Problem(
+            "record-failed",
+            f"the recording failed ({outcome.failed.reason}): {outcome.failed}; the agent's traffic went on",
+            outcome.failed.hint or "make room, or give another --store, and record again",
+            Verdict.STORE,
+        )
+    ]
+
+
+def _tls(outcome: Outcome, bundle: Path) -> list[Problem]:
+    """One line for each host and client that would not trust us, with the variable that this client reads."""
+    seen = dict.fromkeys((failure.host, failure.client) for failure in outcome.tls_failures)
+    return [
+        Problem(
+            "tls-failed",
+            f"a client would not shake hands for {host}: {client or 'unknown client'}",
+            trust_hint(host, guess(client), bundle),
+            Verdict.DIVERGED,
+        )
+        for host, client in seen
+    ]
+
+
+def _wire(outcome: Outcome) -> list[Problem]:
+    found = []
+    if outcome.not_http:
+        hosts = ", ".join(sorted({host or "a bare connection" for host, _ in outcome.not_http}))
+        hint = "--passthrough HOST tunnels a host unread"
+        found.append(Problem("not-http", f"closed, because they spoke no HTTP: {hosts}", hint, Verdict.DIVERGED))
+    if outcome.blocked:
+        where = ", ".join(sorted(set(outcome.blocked)))
+        found.append(Problem("blocked", f"connections that nobody granted were not opened: {where}", None, Verdict.DIVERGED))
+    found.extend(Problem("crashed", f"a fault of secondtake ended a connection: {crash}", None, Verdict.FAULT) for crash in outcome.crashed)
+    return found
+
+
+def _not_captured(outcome: Outcome) -> list[Problem]:
+    """What went by without being kept, or was kept as our own answer: said, but as asked."""
+    found = []
+    if outcome.passed_through:
+        found.append(Problem("passed-through", f"not captured, tunnelled unread: {_listed(outcome.passed_through)}"))
+    for url, why in dict.fromkeys(outcome.unreachable):
+        found.append(Problem("unreachable", f"no answer from {url}: {why}"))
+    for reason, number in sorted(outcome.refused.items()):
+        if reason != "miss":
+            found.append(Problem("refused", f"answered here, not sent: {number} ({reason})"))
+    return found
+
+
+def _notes(outcome: Outcome) -> list[Problem]:
+    found = [Problem("note", note) for note in dict.fromkeys(outcome.notes)]
+    if outcome.strangers:
+        found.append(Problem("strangers", f"{outcome.strangers} connections of another user were refused"))
+    return found
+
+
+def _nothing_captured(outcome: Outcome, agent: Sequence[str]) -> Problem:
+    """The likely cause of an empty recording or an idle replay (T-O2)."""
+    tool = guess(Path(agent[0]).name) if agent else None
+    if outcome.tls_failures:
+        cause, hint = "no client trusted our certificate", None
+    elif outcome.passed_through:
+        cause, hint = "all of it was tunnelled unread", "leave out --passthrough"
+    elif not agent:
+        cause, hint = "no client came", 'point one at the proxy with `eval "$(secondtake env)"`'
+    elif tool is not None and not tool.proxied:
+        cause, hint = f"{tool.name} {tool.note}", "secondtake doctor"
+    else:
+        cause = f"`{Path(agent[0]).name}` made no request, or ignores the proxy variables, or spoke only to loopback"
+        hint = "`secondtake doctor` tries each tool; --loopback is for servers on this machine"
+    return Problem("nothing-captured", f"nothing came through the proxy: {cause}", hint, Verdict.DIVERGED)
+
+
+def _is_agent(agent: Sequence[str]) -> bool:
+    tool = guess(Path(agent[0]).name) if agent else None
+    return tool is not None and tool.name in AGENTS
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))

@@ -1,0 +1,126 @@
+"""A recording from its name to its last word: the proxy that records, the cassette that is being written, what came of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from secondtake.cassettes.errors import NameTaken, RecordedError
+from secondtake.cassettes.exchange import Channel
+from secondtake.harness.equipment import Equipment, credential_variables
+from secondtake.harness.judge import record_problems
+from secondtake.harness.names import generated_name
+from secondtake.harness.results import Recorded
+from secondtake.proxy import addon
+from secondtake.proxy.policy import Mode
+from secondtake.proxy.server import Proxy, quiet
+
+if TYPE_CHECKING:
+    from secondtake.cassettes.writer import Writer
+    from secondtake.harness.plan import Naming, Stage, Wire
+    from secondtake.proxy.outcome import Outcome
+
+
+def clock_us(stage: Stage) -> Callable[[], int]:
+    """Return a clock that counts microseconds from now."""
+    begun_s = stage.monotonic_s()
+    return lambda: round((stage.monotonic_s() - begun_s) * 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """A recording that has begun."""
+
+    stage: Stage
+    writer: Writer
+    begun_s: float
+
+    def discard(self) -> None:
+        """Nothing was recorded, and nothing will be: leave no trace."""
+        self.writer.abandon()
+        self.stage.store.remove(self.writer.name)
+
+    def close(self, outcome: Outcome, agent: Sequence[str], bundle: Path, status: int | None) -> Recorded:
+        elapsed_us = round((self.stage.monotonic_s() - self.begun_s) * 1_000_000)
+        problems = record_problems(outcome, agent, bundle)
+        root = self.writer.close(
+            meta={
+                "ended": self.stage.now().isoformat(timespec="seconds"),
+                "elapsed_us": elapsed_us,
+                "agent_status": status,
+                "problems": [[problem.kind, problem.message] for problem in problems],
+                "passed_through": dict(outcome.passed_through),
+            }
+        )
+        failed = outcome.failed or self.writer.failed
+        if failed is not None and outcome.failed is None:
+            outcome.failed = failed
+            problems = record_problems(outcome, agent, bundle)
+        counts, sent, received = self._counted()
+        return Recorded(self.writer.name, None if failed else root, status, counts, sent, received, elapsed_us, problems)
+
+    def _counted(self) -> tuple[Mapping[Channel, int], int, int]:
+        """What is kept, by channel, read back from the store: it says what a reader will find, not what we meant to write."""
+        try:
+            cassette = self.stage.store.open(self.writer.name)
+        except RecordedError:
+            return {}, 0, 0
+        try:
+            rows = cassette.rows
+            counts = Counter(row.channel for row in rows)
+            return dict(counts), sum(row.request_size for row in rows), sum(row.response_size for row in rows)
+        finally:
+            cassette.close()
+
+
+def recording_proxy(stage: Stage, wire: Wire, equipment: Equipment, *, port: int) -> Proxy:
+    settings = addon.Settings(
+        mode=Mode.RECORD,
+        trust=equipment.origins,
+        port=port,
+        routes=wire.routes,
+        upstream=equipment.upstream,
+        strict=wire.strict,
+        credential=equipment.credential,
+        uid=os.getuid(),
+        loopback=wire.loopback,
+        passthrough=wire.passthrough,
+        only_hosts=wire.only_hosts,
+        client_certs=wire.client_certs,
+        quiet_telemetry=wire.quiet_telemetry,
+    )
+    quiet()
+    return Proxy(settings, addon.Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage)))
+
+
+def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agent: Sequence[str], wire: Wire) -> Take:
+    """Open the recording under the first name that is free."""
+    redactor = equipment.redactor
+    meta: dict[str, object] = {
+        "created": stage.now().isoformat(timespec="seconds"),
+        "secondtake": stage.version,
+        "command": [redactor.text(word) for word in agent],
+        "cwd": redactor.text(str(stage.cwd)),
+        "routes": {host: redactor.text(url) for host, url in wire.routes.items()},
+        "only_hosts": list(wire.only_hosts),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "proxy": f"127.0.0.1:{port}",
+        "bundle": str(equipment.bundle),
+        "credentials": credential_variables(stage.environ),
+    }
+    begun_s = stage.monotonic_s()
+    if naming.name is None:
+        taken = {summary.name for summary in stage.store.list()}
+        name = naming.otherwise or generated_name(stage.now().date(), stage.random, taken)
+        return Take(stage, stage.store.create(name, meta=meta), begun_s)
+    try:
+        return Take(stage, stage.store.create(naming.name, meta=meta, replace=naming.replace), begun_s)
+    except NameTaken as taken_name:
+        if naming.otherwise is not None:
+            return Take(stage, stage.store.create(naming.otherwise, meta=meta), begun_s)
+        raise NameTaken(str(taken_name), hint=taken_name.hint or "choose another name, or pass --replace, or --as NAME") from taken_name

@@ -1,0 +1,181 @@
+"""A replay from the cassette to its summary: where the agent may run, the proxy that answers, what came of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from secondtake.cassettes.exchange import Request
+from secondtake.cassettes.player import Options, Player
+from secondtake.harness.equipment import Equipment
+from secondtake.harness.judge import replay_problems
+from secondtake.harness.recording import clock_us
+from secondtake.harness.results import Missed, Replayed, Unplayed, WouldAct
+from secondtake.harness.toolcalls import Asked, tool_calls
+from secondtake.harness.workspace import copy_workspace, remove_workspace
+from secondtake.proxy import addon
+from secondtake.proxy.policy import Mode, Pace
+from secondtake.proxy.server import Proxy, quiet
+
+if TYPE_CHECKING:
+    from secondtake.cassettes.cassette import Cassette
+    from secondtake.harness.plan import Stage, Where
+    from secondtake.proxy.outcome import Outcome
+
+
+def recorded_start(cassette: Cassette) -> datetime | None:
+    """Return when a cassette was recorded, as it says itself; None where it does not, or not so that it can be read."""
+    created = cassette.meta.get("created")
+    try:
+        start = datetime.fromisoformat(created) if isinstance(created, str) else None
+    except ValueError:
+        return None
+    return start if start is not None and start.tzinfo is not None else None
+
+
+@contextmanager
+def opened(stage: Stage, name: str) -> Iterator[Cassette]:
+    cassette = stage.store.open(name)
+    try:
+        yield cassette
+    finally:
+        cassette.close()
+
+
+def stand(
+    stage: Stage,
+    cassette: Cassette,
+    name: str,
+    agent: Sequence[str],
+    where: Where,
+    announce: Callable[[tuple[str, ...]], None],
+    cleanup: ExitStack,
+) -> Path:
+    """Return the directory the agent may run in: a scratch copy where the recorded model calls tools, unless told otherwise."""
+    if where.copy_of is not None:
+        calls = tuple(tool_calls(cassette))
+        _refuse_outside(cassette, calls, name, agent)
+        return _scratch(where.copy_of, keep=where.keep, cleanup=cleanup)
+    if where.in_place:
+        calls = tuple(tool_calls(cassette))
+        if calls:
+            announce(tuple(map(str, calls)))
+        return stage.cwd
+    first = next(tool_calls(cassette), None)
+    if first is not None:
+        raise WouldAct(
+            f"the recorded model calls tools ({first.name} in exchange {first.seq}), and they would act on {stage.cwd}",
+            hint=f"secondtake replay {shlex.quote(name)} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
+        )
+    return stage.cwd
+
+
+def _refuse_outside(cassette: Cassette, calls: Iterable[Asked], name: str, agent: Sequence[str]) -> None:
+    """A scratch copy keeps nothing safe from a tool call that names the recorded directory by its full path."""
+    recorded = cassette.meta.get("cwd")
+    if not isinstance(recorded, str) or len(recorded) < 2 or not Path(recorded).is_dir():
+        return
+    for call in calls:
+        if recorded in call.arguments:
+            raise WouldAct(
+                f"the recorded tool call {call.name} (exchange {call.seq}) names {recorded} by its full path; it would act there, not in a copy",
+                hint=f"run it where {recorded} does not exist (a container), or: "
+                f"secondtake replay {shlex.quote(name)} --in-place -- {shlex.join(agent)}",
+            )
+
+
+def _scratch(original: Path, *, keep: bool, cleanup: ExitStack) -> Path:
+    parent = Path(tempfile.mkdtemp(prefix="secondtake-replay-"))
+    copy = parent / (original.resolve().name or "workspace")
+
+    def remove() -> None:
+        if copy.exists() and not keep:
+            remove_workspace(copy)
+        if not keep:
+            parent.rmdir()
+
+    cleanup.callback(remove)
+    copy_workspace(original, copy)
+    return copy
+
+
+def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace: Pace, *, port: int) -> Proxy:
+    settings = addon.Settings(
+        mode=Mode.REPLAY,
+        trust=equipment.origins,
+        port=port,
+        pace=pace,
+        credential=equipment.credential,
+        uid=os.getuid(),
+    )
+    quiet()
+    hosts = frozenset(row.host for row in cassette.rows)
+    return Proxy(
+        settings, addon.Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), known_hosts=hosts)
+    )
+
+
+def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path, extra: Mapping[str, str]) -> Player:
+    aliases = equipment.aliases(port, cwd, extra)
+    return Player(cassette, equipment.redactor, options=Options(aliases=aliases))
+
+
+def replayed(
+    stage: Stage,
+    proxy: Proxy,
+    cassette: Cassette,
+    outcome: Outcome,
+    agent: Sequence[str],
+    equipment: Equipment,
+    begun_s: float,
+    status: int | None,
+    kept: Path | None,
+) -> Replayed:
+    misses = tuple(
+        Missed(
+            kind=str(missed.miss.kind),
+            method=missed.method,
+            url=missed.url,
+            channel=missed.channel,
+            nearest_seq=missed.miss.nearest.seq if missed.miss.nearest else None,
+            differs=tuple(f"{item.where} {item.path}".rstrip() for item in missed.miss.nearest.differences) if missed.miss.nearest else (),
+            message=missed.miss.message,
+        )
+        for missed in outcome.misses
+    )
+    return Replayed(
+        name=cassette.name,
+        agent_status=status,
+        requests=outcome.requests,
+        answered=dict(outcome.answered),
+        misses=misses,
+        unplayed=unplayed(proxy, cassette),
+        elapsed_us=round((stage.monotonic_s() - begun_s) * 1_000_000),
+        ran_in=kept,
+        problems=replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows)),
+    )
+
+
+def unplayed(proxy: Proxy, cassette: Cassette) -> tuple[Unplayed, ...]:
+    """Return the recorded exchanges that no session asked for; all of them where nobody came."""
+    sessions = proxy.wire.sessions()
+    if sessions:
+        left = [{row.seq: row for row in session.unplayed()} for session in sessions]
+        rows = [row for seq, row in sorted(left[0].items()) if all(seq in others for others in left)]
+    else:
+        rows = sorted((row for row in cassette.rows if row.status is not None), key=lambda row: row.seq)
+    return tuple(
+        Unplayed(row.seq, row.method, Request(row.method, row.scheme, row.host, row.port, row.path).url, row.channel) for row in rows
+    )
+
+
+def told(cassette: Cassette, key: str) -> tuple[str, ...]:
+    """Return a list of words that a recording says about itself; empty where it does not, or says something else."""
+    words = cassette.meta.get(key)
+    return tuple(word for word in words if isinstance(word, str)) if isinstance(words, list | tuple) else ()

@@ -1,0 +1,194 @@
+"""One run from start to end: store, redactor, authority, proxy and child put together, and what came of it.
+
+Nothing here is printed; a command renders the values that come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import IO, TYPE_CHECKING
+
+from secondtake.harness.equipment import Equipment, dummies, equipped
+from secondtake.harness.launch import NotStarted, launch
+from secondtake.harness.recording import begin, recording_proxy
+from secondtake.harness.replaying import opened, player_for, recorded_start, replayed, replaying_proxy, stand, told
+from secondtake.harness.running import Ready, run_directory
+from secondtake.proxy import runtime
+from secondtake.proxy.policy import Mode, Pace
+from secondtake.proxy.upstream import former_value
+
+if TYPE_CHECKING:
+    from secondtake.harness.plan import Naming, Stage, Where, Wire
+    from secondtake.harness.results import Recorded, Replayed
+
+
+async def record_session(
+    stage: Stage,
+    wire: Wire,
+    naming: Naming,
+    agent: Sequence[str],
+    *,
+    started: Callable[[str], None] = lambda _name: None,
+    stdout: IO[bytes] | int | None = None,
+) -> Recorded:
+    """Run `agent` behind a recorder. `started` gets the recording's name before the agent starts; `stdout` is the agent's, None ours.
+
+    Raises:
+        BadInput: there is no such command; nothing is kept then.
+        NameTaken, Locked, NotStored: the recording cannot begin.
+    """
+    check_startable(agent, stage)
+    with equipped(stage, only_hosts=wire.only_hosts) as equipment:
+        proxy = recording_proxy(stage, wire, equipment, port=0)
+        port = await proxy.start()
+        take = None
+        try:
+            take = begin(stage, naming, equipment, port, agent=agent, wire=wire)
+            proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd, {}))
+            started(take.writer.name)
+            finished = await launch(agent, env=equipment.child(port, {}), cwd=stage.cwd, stdout=stdout)
+        except NotStarted:
+            if take is not None:
+                take.discard()
+            raise
+        finally:
+            outcome = await proxy.stop()
+        return take.close(outcome, agent, equipment.bundle, finished.status)
+
+
+async def proxy_record_session(
+    stage: Stage, wire: Wire, naming: Naming, *, port: int, new_ca: bool, ready: Callable[[Ready], None]
+) -> Recorded:
+    """Record what comes through a proxy until SIGINT, SIGTERM or SIGHUP.
+
+    Raises:
+        RecordedError: the port is in use, the name is taken, the recording cannot begin.
+    """
+    with equipped(stage, kept=True, new_ca=new_ca) as equipment:
+        proxy = recording_proxy(stage, wire, equipment, port=port)
+        bound = await proxy.start()
+        try:
+            take = begin(stage, naming, equipment, bound, agent=(), wire=wire)
+            proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(bound, stage.cwd, {}))
+            with _announced(stage, equipment, Mode.RECORD, take.writer.name, bound, ready):
+                await _until_stopped(again=None)
+        finally:
+            outcome = await proxy.stop()
+        return take.close(outcome, (), equipment.bundle, None)
+
+
+async def replay_session(
+    stage: Stage,
+    name: str,
+    agent: Sequence[str],
+    *,
+    pace: Pace,
+    where: Where,
+    announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
+    stdout: IO[bytes] | int | None = None,
+) -> Replayed:
+    """Run `agent` against a cassette. `announce` gets the recorded tool calls before an agent runs in place.
+
+    Raises:
+        WouldAct: the recorded model calls tools, and no scratch copy was asked for, or they would act outside of it.
+        BadInput: there is no such command, or the workspace cannot be copied.
+        NotFound, Corrupt, TooNew: the cassette cannot be read.
+    """
+    check_startable(agent, stage)
+    with opened(stage, name) as cassette, ExitStack() as cleanup:
+        cwd = stand(stage, cassette, name, agent, where, announce, cleanup)
+        with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment:
+            proxy = replaying_proxy(stage, equipment, cassette, pace, port=0)
+            port = await proxy.start()
+            extra = dummies(told(cassette, "credentials"), stage.environ)
+            proxy.wire.attach(player=player_for(equipment, cassette, port, cwd, extra))
+            begun_s = stage.monotonic_s()
+            try:
+                finished = await launch(agent, env=equipment.child(port, extra), cwd=cwd, stdout=stdout)
+            finally:
+                outcome = await proxy.stop()
+            kept = cwd if where.copy_of is not None and where.keep else None
+            return replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept)
+
+
+async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None]) -> Replayed:
+    """Answer from a cassette until SIGINT or SIGTERM; SIGHUP begins the recording anew.
+
+    Raises:
+        RecordedError: the port is in use; the cassette cannot be read.
+    """
+    with (
+        opened(stage, name) as cassette,
+        equipped(stage, reading=True, recorded=recorded_start(cassette), kept=True, new_ca=new_ca) as equipment,
+    ):
+        proxy = replaying_proxy(stage, equipment, cassette, pace, port=port)
+        bound = await proxy.start()
+        proxy.wire.attach(player=player_for(equipment, cassette, bound, stage.cwd, {}))
+        begun_s = stage.monotonic_s()
+        try:
+            with _announced(stage, equipment, Mode.REPLAY, cassette.name, bound, ready):
+                await _until_stopped(again=proxy.wire.new_sessions)
+        finally:
+            outcome = await proxy.stop()
+        return replayed(stage, proxy, cassette, outcome, (), equipment, begun_s, None, None)
+
+
+def check_startable(agent: Sequence[str], stage: Stage) -> None:
+    """Refuse a command that is not there before anything is made for it.
+
+    Raises:
+        NotStarted: no such program on the agent's PATH.
+    """
+    program = agent[0]
+    path = stage.environ.get("PATH", os.defpath)
+    if "/" not in program and shutil.which(program, path=path) is None:
+        hint = f"is it installed? `command -v {shlex.quote(program)}` finds nothing"
+        raise NotStarted(program, "no such command on PATH", 127, hint=hint)
+    if "/" in program and not (stage.cwd / program).is_file():
+        raise NotStarted(program, "no such file", 127)
+
+
+async def _until_stopped(again: Callable[[], None] | None) -> None:
+    """Wait for SIGINT or SIGTERM. SIGHUP calls `again`, or ends it too where there is none."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    taken = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in taken:
+        loop.add_signal_handler(number, again if number is signal.SIGHUP and again is not None else stop.set)
+    try:
+        await stop.wait()
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _announced(stage: Stage, equipment: Equipment, mode: Mode, name: str, port: int, ready: Callable[[Ready], None]) -> Iterator[None]:
+    """Leave a runtime file for `env`, say that we are ready, and take the file away at the end."""
+    directory = run_directory(stage.store.root)
+    runtime.sweep(directory)
+    pid = os.getpid()
+    runtime.write(
+        directory,
+        runtime.Runtime(
+            port=port,
+            pid=pid,
+            started=runtime.process_start(pid),
+            mode=str(mode),
+            bundle=str(equipment.bundle),
+            cassette=name,
+            credential=equipment.credential,
+            upstream=former_value(stage.environ) or None,
+        ),
+    )
+    try:
+        ready(Ready(str(mode), name, port, pid, equipment.bundle, equipment.change(port, former=True).set))
+        yield
+    finally:
+        runtime.remove(directory, port, pid=pid)
