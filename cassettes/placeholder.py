@@ -24,6 +24,7 @@ MARK = b"_2T."
 _PATTERN = rb"_2T\.(?:opq\.(?P<opaque>[a-z2-7]{7,13})x*|(?P<code>(?!opq)[a-z0-9]{3})(?:\.[a-z2-7]{13})?x*|x{0,2})_"
 PLACEHOLDER = re.compile(_PATTERN)
 _PREFIX_MAX = 24
+SEALED_BYTES = 32
 _FINGERPRINT = 13
 ENTROPY_BITS = 80
 """Below this a fingerprint is left out (SECURITY C4)."""
@@ -41,6 +42,12 @@ def fingerprint(key: bytes, kind: str, value: bytes) -> str:
     """65 bits that say "the same credential" to whoever holds the store's key, and nothing to anybody else."""
     digest = hmac.digest(key, kind.encode() + b"\x00" + value, "sha256")
     return base64.b32encode(digest)[:_FINGERPRINT].decode().lower()
+
+
+def sealed(digest: bytes) -> bytes:
+    """What is kept of a body that is withheld: its keyed digest, so that two different ones are not taken for one another."""
+    mark = base64.b32encode(digest)[:_FINGERPRINT].decode().lower()
+    return placeholder(OPAQUE, SEALED_BYTES, mark=mark)
 
 
 def placeholder(kind: str, length: int, *, prefix: bytes = b"", mark: str | None = None) -> bytes:

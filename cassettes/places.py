@@ -17,19 +17,23 @@ from secondtake.cassettes.placeholder import is_placeholder
 from secondtake.cassettes.secrets import (
     AUTH_BODY_PLAIN,
     BODY,
-    BODY_SERVED,
+    DOCUMENTED,
+    LEADS,
     OPAQUE,
-    PREFIX,
     QUERY,
     QUERY_PERHAPS,
     WHOLE,
+    header_kind,
     looks_random,
     value_kind,
 )
+from secondtake.cassettes.views import unescaped
 
 VALUE_BYTES = 256 * 1024
 """A JSON string longer than this is not a credential."""
 
+FORM = {**BODY, **QUERY}
+"""Names of form fields."""
 _SCHEME = re.compile(rb"\s*([A-Za-z][A-Za-z0-9._-]{0,39})[ \t]+(?=\S)")
 _SIGV4 = re.compile(rb"Credential=([^/,\s]+)|Signature=([0-9a-fA-F]+)")
 _PARAMETER = re.compile(rb'(response|cnonce|oauth_token|oauth_signature|oauth_consumer_key|signature|token)="([^"]*)"', re.IGNORECASE)
@@ -154,12 +158,13 @@ def _names(names: Iterable[bytes]) -> bytes:
     """An alternation of `names`; where one has `_`, `-` or nothing may stand there too."""
     split = {name for name in names if b"_" in name}
     joined = {name.replace(b"_", b"") for name in split}
-    alternatives: list[bytes] = [name.replace(b"_", b"[_-]?") for name in split] + [name for name in names if name not in split | joined]
-    return b"|".join(sorted(alternatives, key=lambda name: (-len(name), name)))
+    alternatives = [name.replace(b"_", b"[_-]?") for name in split] + [name for name in names if name not in split | joined]
+    alternatives.sort()
+    alternatives.sort(key=len, reverse=True)
+    return b"|".join(alternatives)
 
 
-_JSON_ALL = re.compile(rb'"(' + _names(BODY) + rb')(\\*)"\s*:\s*(\\*)"', re.IGNORECASE)
-_JSON_SERVED = re.compile(rb'"(' + _names(BODY_SERVED) + rb')"\s*:\s*"', re.IGNORECASE)
+_JSON = re.compile(rb'"(' + _names(BODY) + rb')(\\*)"\s*:\s*(\\*)"', re.IGNORECASE)
 _BY_BARE_NAME = {name.replace(b"_", b""): kind for name, kind in BODY.items()}
 _SERVED_BYTES = 16
 _MULTIPART = re.compile(
@@ -169,6 +174,7 @@ _SIGNED = re.compile(
     rb"(?:[?&;]|\\u0026)(x-amz-signature|x-amz-security-token|x-goog-signature|sig)=([A-Za-z0-9%_.~+/=-]{32,})", re.IGNORECASE
 )
 _SIGNED_KINDS = {b"x-amz-signature": "aws-signature", b"x-amz-security-token": "aws-session-token"}
+_QUERY_TEXT = re.compile(rb"[?&](" + b"|".join(map(re.escape, QUERY)) + rb")=([^&\s\"'<>\\#{}$]{8,})", re.IGNORECASE)
 _USERINFO = re.compile(rb"://([^/\s\"'<>\\@:]*):([^/\s\"'<>\\$(){}*]+)@[\w\[]")
 
 
@@ -187,34 +193,60 @@ def _closing(content: bytes, at: int, slashes: int) -> int:
 
 
 def json_fields(content: bytes, *, served: bool) -> Iterator[Hit]:
-    """String values of credential names in JSON of any depth of quoting; in what is `served`, only plain and long ones."""
-    for found in (_JSON_SERVED if served else _JSON_ALL).finditer(content):
-        slashes = 0
-        if not served:
-            slashes = len(found[2])
-            begin = found.start()
-            if len(found[3]) != slashes or content[max(0, begin - slashes) : begin] != b"\\" * slashes:
-                continue
-        stop = _closing(content, found.end(), slashes)
-        if stop - found.end() < (_SERVED_BYTES if served else 1):
+    """String values of credential names in JSON of any depth of quoting. In what is `served` to an agent, which acts on it, only
+    what stands in the JSON itself, is long, and where the name is common in documentation looks like a credential.
+    """
+    for found in _JSON.finditer(content):
+        slashes = len(found[2])
+        begin, at = found.start(), found.end()
+        if len(found[3]) != slashes or content[max(0, begin - slashes) : begin] != b"\\" * slashes or (served and slashes):
             continue
-        kind = _BY_BARE_NAME[found[1].lower().replace(b"_", b"").replace(b"-", b"")]
-        yield from _hit(content, found.end(), stop, kind)
+        stop = _closing(content, at, slashes)
+        if stop <= at:
+            continue
+        kind = _BY_BARE_NAME[_bare(found[1])]
+        if served and (stop - at < _SERVED_BYTES or (kind in DOCUMENTED and not looks_random(content[at:stop]))):
+            continue
+        for hit in _hit(content, at, stop, kind):
+            yield Hit(at, stop, hit.kind, _unquoted(hit.value, slashes))
+
+
+def _bare(name: bytes) -> bytes:
+    return name.lower().replace(b"_", b"").replace(b"-", b"")
+
+
+def _unquoted(value: bytes, slashes: int) -> bytes:
+    """The value itself: as many layers of JSON escapes undone as its quotes show."""
+    while b"\\" in value:
+        view = unescaped(value)
+        if view is None:
+            break
+        value = view.content
+        if not slashes:
+            break
+        slashes >>= 1
+    return value
 
 
 def multipart_fields(content: bytes) -> Iterator[Hit]:
     """Values of credential names in multipart/form-data."""
     for found in _MULTIPART.finditer(content):
-        kind = _BY_BARE_NAME[found[1].lower().replace(b"_", b"").replace(b"-", b"")]
-        yield from _hit(content, *found.span(2), kind)
+        yield from _hit(content, *found.span(2), _BY_BARE_NAME[_bare(found[1])])
 
 
 def signed_urls(content: bytes) -> Iterator[Hit]:
     """Signatures of pre-signed URLs written in text."""
-    if b"ig" not in content and b"oken=" not in content:
+    if b"ig=" not in content and b"ignature=" not in content and b"oken=" not in content:
         return
     for found in _SIGNED.finditer(content):
         yield from _hit(content, *found.span(2), _SIGNED_KINDS.get(found[1].lower(), "url-signature"))
+
+
+def queries_in_text(content: bytes) -> Iterator[Hit]:
+    """Query credentials of URLs written in text."""
+    if b"?" in content:
+        for found in _QUERY_TEXT.finditer(content):
+            yield from _hit(content, *found.span(2), QUERY[found[1].lower()])
 
 
 def userinfo_in_text(content: bytes) -> Iterator[Hit]:
@@ -235,11 +267,10 @@ _IN_BASE64 = frozenset({"google-api-key"})
 def shaped(content: bytes) -> Iterator[Hit]:
     """Values that show by their shape what they are, whatever stands around them."""
     for found in _TOKEN.finditer(content):
-        begin, end = found.span()
+        begin = found.start()
         if begin and content[begin - 1] == 0x5C:  # the n of \n, the u000a of \u000a
             begin += 5 if content[begin : begin + 1] == b"u" else 1
-        prefix = PREFIX.match(content, begin, end)
-        if prefix is None:
+        if content[begin : begin + 3] not in LEADS:
             continue
         for kind, whole in WHOLE:
             value = whole.match(content, begin)
@@ -266,4 +297,30 @@ def auth_strings(content: bytes) -> Iterator[Hit]:
         if found[2] is not None:
             name = found[1].lower()
         elif name not in AUTH_BODY_PLAIN:
-            yield from _hit(content, *found.span(1), _BY_BARE_NAME.get(name.replace(b"_", b"").replace(b"-", b""), "auth-body"))
+            yield from _hit(content, *found.span(1), _BY_BARE_NAME.get(_bare(name), "auth-body"))
+
+
+_LINE = re.compile(rb"(?<![\w-])([A-Za-z][A-Za-z0-9-]{2,60}): ?(?=([^\r\n]+))")
+
+
+def lines(content: bytes) -> Iterator[Hit]:
+    """Credential fields quoted in a message: `authorization: Bearer …`."""
+    for found in _LINE.finditer(content):
+        kind = header_kind(found[1])
+        if kind is not None:
+            begin = found.start(2)
+            for hit in field(found[1], found[2], kind):
+                yield Hit(begin + hit.start, begin + hit.stop, hit.kind, hit.value)
+
+
+def form_values(content: bytes) -> Iterator[Hit]:
+    """Every value of a form but those whose name says they may stay readable."""
+    at = 0
+    for pair in content.split(b"&"):
+        name, equals, value = pair.partition(b"=")
+        begin = at + len(name) + len(equals)
+        at += len(pair) + 1
+        key = name.strip().lower()
+        if value.strip() and key not in AUTH_BODY_PLAIN and not is_placeholder(value.strip()):
+            plain = unquote_to_bytes(value.strip())
+            yield Hit(begin, begin + len(value.rstrip()), value_kind(plain) or FORM.get(key, "auth-body"), plain)

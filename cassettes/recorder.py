@@ -114,7 +114,6 @@ class _Message:
         self._stream: StreamRedactor | None = None
         self._sha = hashlib.sha256()
         self._kept_bytes = 0
-        self.failed: str | None = None
 
     @property
     def streaming(self) -> bool:
@@ -143,12 +142,10 @@ class _Message:
 
     def _feed(self, data: bytes) -> bytes:
         assert self._stream is not None
-        if self.failed is not None:
-            return b""
         try:
             return self._stream.feed(data)
         except Exception as error:  # noqa: BLE001  # fail closed; the relay goes on
-            self.failed = f"the redactor failed: {type(error).__name__}"
+            self._stream.withheld = f"the redactor failed: {type(error).__name__}"
             return b""
 
     def _out(self, data: bytes) -> tuple[Record, ...]:
@@ -159,14 +156,14 @@ class _Message:
     def finish(self) -> tuple[tuple[Record, ...], RedactedBody, Body]:
         """End a streaming body: its last chunks, what to say about it, and the reference to it."""
         assert self._stream is not None
-        last: bytes = b""
-        if self.failed is None:
-            try:
-                last = self._stream.finish()
-            except Exception as error:  # noqa: BLE001  # as above
-                self.failed = f"the redactor failed: {type(error).__name__}"
+        try:
+            last = self._stream.finish()
+        except Exception as error:  # noqa: BLE001  # as above; a withheld stream only tells its digest
+            self._stream.withheld = f"the redactor failed: {type(error).__name__}"
+            last = self._stream.finish()
         records = self._out(last)
-        told = RedactedBody(b"", self._stream.redactions, self._stream.decoded, self._stream.codings, self.failed or self._stream.withheld)
+        stream = self._stream
+        told = RedactedBody(b"", stream.redactions, stream.decoded, stream.codings, stream.withheld)
         return records, told, Body(Digest(self._sha.hexdigest()), self._kept_bytes, self.pieces(self._kept_bytes))
 
     def pieces(self, kept_bytes: int) -> tuple[Piece, ...]:
@@ -315,21 +312,24 @@ class Recording:
         records: list[Record] = []
         bodies: dict[Digest, bytes] = {}
         references: dict[Side, Body] = {}
-        contents: dict[Side, bytes | None] = {}
+        content: bytes | None = None
+        described = self._request.fields
         for side in Side:
             message = self._messages[side]
             if message.streaming:
                 last, told, references[side] = message.finish()
                 records += last
-                contents[side] = None
             else:
                 early = self._early if side is Side.REQUEST and not self._withheld else None
                 told = early if early is not None else self._redacted(message, side)
                 references[side] = _reference(message, told.content)
-                contents[side] = told.content
+                if side is Side.REQUEST:
+                    content = told.content
                 if told.content:
                     bodies[references[side].digest] = told.content
             self._tell(side, told)
+            if side is Side.REQUEST:
+                described = told.described(self._request.fields)
         request = replace(self._request, body=references[Side.REQUEST], trailers=self._trailers[Side.REQUEST])
         answer = self._answer
         if answer is not None:
@@ -346,7 +346,7 @@ class Recording:
             answer=answer,
             ended=how,
             ended_us=self._started_us + offset_us,
-            keys=self._matched_by(request, contents[Side.REQUEST]),
+            keys=self._matched_by(replace(request, fields=described), content),
             forwarded=tuple(self._forwarded),
             redactions=tuple(self._redactions),
             notes=tuple(self._notes),
@@ -379,7 +379,7 @@ class Recording:
         work = self._redactor.withhold_auth if self._withheld else self._redactor.body
         try:
             return work(bytes(message.held), message.fields, side)
-        except Exception as error:  # noqa: BLE001  # fail closed
+        except Exception as error:  # noqa: BLE001  # fail closed, whichever redactor this is
             return RedactedBody(b"", withheld=f"the redactor failed: {type(error).__name__}")
 
     def _redact_fields(self, fields: Fields, side: Side, place: str = "trailer") -> Fields:

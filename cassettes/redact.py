@@ -10,39 +10,38 @@ by place first, so that what is learned in a message is found in the rest of tha
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from urllib.parse import unquote_to_bytes
 
 from secondtake.cassettes import places
 from secondtake.cassettes.content import Decoder, Opaque, codings, decode
 from secondtake.cassettes.errors import TooLarge
 from secondtake.cassettes.exchange import Answer, Fields, Redaction, Request, Side
 from secondtake.cassettes.needles import Hit, Needles
-from secondtake.cassettes.placeholder import ENTROPY_BITS, collapse, fingerprint, is_placeholder, placed, placeholder
+from secondtake.cassettes.placeholder import ENTROPY_BITS, collapse, fingerprint, is_placeholder, placed, placeholder, sealed
 from secondtake.cassettes.secrets import (
-    AUTH_BODY_PLAIN,
-    BODY,
     BY_NAME,
+    HEADERS,
     OPAQUE,
     PREFIX,
-    QUERY,
     URL_HEADERS,
     Known,
     estimated_bits,
     header_kind,
+    looks_random,
     searchable,
-    value_kind,
 )
 from secondtake.cassettes.streams import StreamRedactor, binary
 
 __all__ = ["Known", "RedactedBody", "Redactor", "StreamRedactor", "collapse"]
 
 _NAMES_KEPT = 4096
-_FORM = {**BODY, **QUERY}
-_LEARN_COOKIE_BYTES = 16
-_LEARN_BITS = 40
+_HEADS_KEPT = 256
+_LEARN_BYTES = 16
+_PASSES = 16
+"""More are a mistake; then the body is withheld."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class RedactedBody:
 
     `decoded`: the content codings `codings` were undone, because a secret stood under them; `content` is the decoded bytes and whoever
     serves it applies the codings again or serves it without. Else `content` is as long as what was given, unless it was withheld.
-    `withheld` says in one line why nothing is kept; `content` is empty then.
+    `withheld` says in one line why nothing is kept; `content` is then a placeholder made of a keyed digest, which is not for serving.
     """
 
     content: bytes
@@ -59,6 +58,10 @@ class RedactedBody:
     decoded: bool = False
     codings: tuple[str, ...] = ()
     withheld: str | None = None
+
+    def described(self, fields: Fields) -> Fields:
+        """`fields` as they describe `content`: without the codings that were undone. For matching and decoding, not for serving."""
+        return tuple(one for one in fields if one[0].lower() != b"content-encoding") if self.decoded else fields
 
 
 class Redactor:
@@ -73,6 +76,7 @@ class Redactor:
         self._needles = Needles(known)
         self._pending: list[Known] = []
         self._kinds: dict[bytes, str | None] = {}
+        self._heads: dict[tuple[Fields, Side, str], tuple[Fields, tuple[Redaction, ...]]] = {}
         self._marks: dict[tuple[str, bytes], str] = {}
 
     # ---- known values ----
@@ -89,6 +93,7 @@ class Redactor:
             fresh = [one for one in self._pending if one.value not in self._needles.known]
             self._pending.clear()
             if fresh:
+                self._heads.clear()
                 self._needles = Needles((*self._needles.known.values(), *fresh))
         return self._needles
 
@@ -96,10 +101,13 @@ class Redactor:
 
     def request(self, request: Request) -> tuple[Request, tuple[Redaction, ...]]:
         """`request` with fields, trailers, target and host names redacted; the body reference is left alone."""
+        return _settled(self._request, request)
+
+    def _request(self, request: Request) -> tuple[Request, tuple[Redaction, ...]]:
         side = Side.REQUEST
-        hits = [(f"{place}", hit) for place, hit in places.url(request.path)]
+        hits = list(places.url(request.path))
         for _, hit in hits:
-            self._learn_hit(hit)
+            self._learn_hit(hit, sure=False)
         fields, redactions = self._fields(request.fields, side, "field")
         trailers, more = self._fields(request.trailers, side, "trailer")
         hits += [("path", hit) for hit in self._anywhere(request.path, side)]
@@ -111,6 +119,9 @@ class Redactor:
 
     def answer(self, answer: Answer) -> tuple[Answer, tuple[Redaction, ...]]:
         """`answer` with fields, interim fields and trailers redacted; the body reference is left alone."""
+        return _settled(self._answer, answer)
+
+    def _answer(self, answer: Answer) -> tuple[Answer, tuple[Redaction, ...]]:
         side = Side.RESPONSE
         fields, redactions = self._fields(answer.fields, side, "field")
         trailers, more = self._fields(answer.trailers, side, "trailer")
@@ -128,7 +139,7 @@ class Redactor:
 
     def fields(self, fields: Fields, side: Side, place: str = "trailer") -> tuple[Fields, tuple[Redaction, ...]]:
         """Fields on their own, for example trailers that came last."""
-        return self._fields(fields, side, place)
+        return _settled(lambda given: self._fields(given, side, place), fields)
 
     def _kind(self, name: bytes) -> str | None:
         try:
@@ -140,8 +151,19 @@ class Redactor:
             return kind
 
     def _fields(self, fields: Fields, side: Side, place: str) -> tuple[Fields, tuple[Redaction, ...]]:
+        """The same head comes again and again on one connection: it is judged once for one set of known values."""
         if not fields:
             return fields, ()
+        _ = self.needles
+        kept = self._heads.get((fields, side, place))
+        if kept is None:
+            kept = self._judged(fields, side, place)
+            if len(self._heads) >= _HEADS_KEPT:
+                self._heads.clear()
+            self._heads[(fields, side, place)] = kept
+        return kept
+
+    def _judged(self, fields: Fields, side: Side, place: str) -> tuple[Fields, tuple[Redaction, ...]]:
         found: dict[int, list[tuple[str, Hit]]] = {}
         others: list[int] = []
         for index, (name, value) in enumerate(fields):
@@ -155,15 +177,16 @@ class Redactor:
             if hits:
                 found[index] = [(where, hit) for hit in hits]
                 for hit in hits:
-                    self._learn_hit(hit)
-        if others:
-            blob = b"\n".join([fields[index][1] for index in others])
-            if self._anywhere(blob, side):
-                for index in others:
-                    name, value = fields[index]
-                    more = [(f"{place}:{name.decode('latin-1').lower()}", hit) for hit in self._anywhere(value, side)]
-                    if more:
-                        found.setdefault(index, []).extend(more)
+                    self._learn_hit(hit, sure=name.lower() in HEADERS)
+        if not self._anywhere(b"\n".join([fields[index][1] for index in others]), side):
+            others = [index for index in range(len(fields)) if index not in others]
+        else:
+            others = list(range(len(fields)))
+        for index in others:
+            name, value = fields[index]
+            more = [(f"{place}:{name.decode('latin-1').lower()}", hit) for hit in self._anywhere(value, side)]
+            if more:
+                found.setdefault(index, []).extend(more)
         if not found:
             return fields, ()
         kept = list(fields)
@@ -175,15 +198,15 @@ class Redactor:
             redactions += more_redactions
         return tuple(kept), redactions
 
-    def _learn_hit(self, hit: Hit) -> None:
-        if hit.kind == OPAQUE:
-            return
+    def _learn_hit(self, hit: Hit, *, sure: bool) -> None:
+        """Remember a found value. Unless its place is `sure`, it must look like a credential: a word that is looked for everywhere
+        would be cut out of what the agent sees.
+        """
         if hit.kind == "basic-credential":
             for part in places.basic_parts(hit.value):
                 self.learn("password", part)
-        if hit.kind == "cookie" and (len(hit.value) < _LEARN_COOKIE_BYTES or estimated_bits(hit.value) < _LEARN_BITS):
-            return
-        self.learn(hit.kind, hit.value)
+        if hit.kind != OPAQUE and (looks_random(hit.value) or (sure and hit.kind != "cookie")):
+            self.learn(hit.kind, hit.value)
 
     def _anywhere(self, content: bytes, side: Side) -> list[Hit]:
         """Known values, and on the way out also what shows by its shape that it is a key."""
@@ -191,7 +214,7 @@ class Redactor:
         if side is Side.REQUEST:
             hits += places.shaped(content)
             for hit in hits:
-                self._learn_hit(hit)
+                self._learn_hit(hit, sure=True)
         return hits + self.needles.find(content)
 
     # ---- bodies ----
@@ -200,7 +223,7 @@ class Redactor:
         """The body of a message whose head had `fields`, whole. Never raises; what it cannot judge it withholds."""
         return self._closed(self._body, content, fields, side)
 
-    def withhold_auth(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
+    def withhold_auth(self, content: bytes, fields: Fields, side: Side = Side.RESPONSE) -> RedactedBody:
         """The body of a login or token endpoint: the shape stays, no value but a few harmless ones does. Never raises."""
         return self._closed(self._auth_body, content, fields, side)
 
@@ -208,7 +231,10 @@ class Redactor:
         try:
             return work(content, fields, side)
         except Exception as error:  # noqa: BLE001  # fail closed, whatever went wrong
-            return RedactedBody(b"", withheld=f"the redactor failed: {type(error).__name__}")
+            return self._withhold(content, f"the redactor failed: {type(error).__name__}")
+
+    def _withhold(self, content: bytes, why: str) -> RedactedBody:
+        return RedactedBody(sealed(hmac.digest(self._key, b"withheld\x00" + content, "sha256")), withheld=why)
 
     def _plain(self, content: bytes, fields: Fields) -> tuple[bytes, tuple[str, ...]] | RedactedBody | None:
         """The content without codings, and which were undone; None when it is not text; withheld when over a limit."""
@@ -220,9 +246,11 @@ class Redactor:
             undone = decode(content, names)
             plain = _prefix(content, names) if isinstance(undone, Opaque) else undone
         except TooLarge as error:
-            return RedactedBody(b"", withheld=str(error))
+            return self._withhold(content, str(error))
+        if plain is None and not binary(b"", content):  # a label that is not true: text all the same
+            plain, names = content, ()
         if plain is None:
-            return RedactedBody(b"", withheld="not decoded, so not searched")
+            return self._withhold(content, "of an unknown or damaged coding, so not searched")
         if binary(media, plain):
             return None
         return plain, names
@@ -232,61 +260,68 @@ class Redactor:
             return RedactedBody(content)
         match self._plain(content, fields):
             case None:
-                return RedactedBody(content)
+                hits = self.needles.literal(content) if side is Side.REQUEST else []
+                return RedactedBody(*self._apply(content, [("body", hit) for hit in hits], side))
             case RedactedBody() as withheld:
                 return withheld
             case plain, names:
                 pass
-        hits = [*places.signed_urls(plain), *places.json_fields(plain, served=side is Side.RESPONSE)]
-        if side is Side.REQUEST:
-            hits += places.userinfo_in_text(plain)
-            media = media_type(fields)
-            if media == b"application/x-www-form-urlencoded":
-                hits += [hit for _, hit in places.query(plain, 0, len(plain), names=_FORM)]
-            elif media.startswith(b"multipart/"):
-                hits += places.multipart_fields(plain)
-        for hit in hits:
-            self._learn_hit(hit)
-        hits += self._anywhere(plain, side)
-        kept, redactions = self._apply(plain, [("body", hit) for hit in hits], side)
+        kept, redactions = _settled(lambda given: self._text_body(given, media_type(fields), side), plain)
         if not redactions:
             return RedactedBody(content)
         return RedactedBody(kept, redactions, decoded=bool(names), codings=names)
+
+    def _text_body(self, plain: bytes, media: bytes, side: Side) -> tuple[bytes, tuple[Redaction, ...]]:
+        hits = [*places.signed_urls(plain), *places.json_fields(plain, served=side is Side.RESPONSE)]
+        if side is Side.REQUEST:
+            hits += (*places.userinfo_in_text(plain), *places.queries_in_text(plain))
+            if media == b"application/x-www-form-urlencoded":
+                hits += [hit for _, hit in places.query(plain, 0, len(plain), names=places.FORM)]
+            elif media.startswith(b"multipart/"):
+                hits += places.multipart_fields(plain)
+        for hit in hits:
+            self._learn_hit(hit, sure=False)
+        hits += self._anywhere(plain, side)
+        return self._apply(plain, [("body", hit) for hit in hits], side)
 
     def _auth_body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
         if not content:
             return RedactedBody(content)
         match self._plain(content, fields):
             case None:
-                return RedactedBody(b"", withheld="a login's body that is not text")
+                return self._withhold(content, "a login's body that is not text")
             case RedactedBody() as withheld:
                 return withheld
             case plain, names:
                 pass
         if plain.lstrip()[:1] in (b"{", b"["):
-            hits = list(places.auth_strings(plain))
+            find: Callable[[bytes], Iterable[Hit]] = places.auth_strings
         elif media_type(fields) == b"application/x-www-form-urlencoded" or re.fullmatch(rb"[\w.%+-]+=[^\s<>]*", plain.strip()):
-            hits = _form_values(plain)
+            find = places.form_values
         else:
-            return RedactedBody(b"", withheld="a login's body that is neither JSON nor a form")
-        for hit in hits:
-            if hit.kind not in ("auth-body", "password"):
-                self._learn_hit(hit)
-        hits += self._anywhere(plain, Side.REQUEST)
-        kept, redactions = self._apply(plain, [("body", hit) for hit in hits], side)
+            return self._withhold(content, "a login's body that is neither JSON nor a form")
+        kept, redactions = _settled(lambda given: self._auth_text(given, find, side), plain)
         if not redactions:
             return RedactedBody(content)
         return RedactedBody(kept, redactions, decoded=bool(names), codings=names)
 
+    def _auth_text(self, plain: bytes, find: Callable[[bytes], Iterable[Hit]], side: Side) -> tuple[bytes, tuple[Redaction, ...]]:
+        hits = list(find(plain))
+        for hit in hits:
+            self._learn_hit(hit, sure=hit.kind not in ("auth-body", "password") and len(hit.value) >= _LEARN_BYTES)
+        hits += self._anywhere(plain, Side.REQUEST)
+        return self._apply(plain, [("body", hit) for hit in hits], side)
+
     def streaming(self, fields: Fields = (), side: Side = Side.RESPONSE) -> StreamRedactor:
         """For a body that is too large to hold: known values only, decoded on the way where it has a content coding."""
-        return StreamRedactor(self.needles, self.replacement, fields=fields, media=media_type(fields), side=side)
+        seal = hmac.new(self._key, b"withheld\x00", "sha256")
+        return StreamRedactor(self.needles, self.replacement, seal, fields=fields, media=media_type(fields), side=side)
 
     def text(self, text: str) -> str:
         """`text` for a message or a log: the same rules, on one line or many."""
         content = text.encode("utf-8", "surrogatepass")
         hits = [*places.shaped(content), *places.userinfo_in_text(content), *places.signed_urls(content)]
-        hits += places.json_fields(content, served=False)
+        hits += (*places.queries_in_text(content), *places.json_fields(content, served=False), *places.lines(content))
         hits += self.needles.find(content)
         kept, _ = self._apply(content, [("text", hit) for hit in hits], Side.REQUEST)
         return kept.decode("utf-8", "surrogatepass")
@@ -324,6 +359,25 @@ class Redactor:
         return b"".join(parts), tuple(redactions)
 
 
+def _settled[T](work: Callable[[T], tuple[T, tuple[Redaction, ...]]], value: T) -> tuple[T, tuple[Redaction, ...]]:
+    """Redact until nothing more is found: a placeholder may take away a quote or a `=` by which a place was known.
+
+    Thus doing it twice is doing it once. Without a hit the first pass is the last.
+    """
+    told: tuple[Redaction, ...] = ()
+    for _ in range(_PASSES):
+        before = value
+        value, more = work(value)
+        if value == before:
+            return value, told or more
+        told = (*(one for one in told if not any(_covers(other, one) for other in more)), *more)
+    raise RecursionError("placeholders that never settle")
+
+
+def _covers(outer: Redaction, inner: Redaction) -> bool:
+    return outer.place == inner.place and outer.start <= inner.start and inner.stop <= outer.stop
+
+
 def merged(hits: list[tuple[str, Hit]]) -> list[tuple[str, Hit]]:
     """Hits in order, those that overlap made one: the range of all, the kind of the longest."""
     ordered = sorted(hits, key=lambda one: (one[1].start, -one[1].stop))
@@ -351,18 +405,3 @@ def _prefix(content: bytes, names: tuple[str, ...]) -> bytes | None:
     decoder = Decoder(names)
     found = b"".join(decoder.feed(content))
     return found or None
-
-
-def _form_values(content: bytes) -> list[Hit]:
-    """Every value of a form but those whose name says they may stay readable."""
-    hits: list[Hit] = []
-    at = 0
-    for pair in content.split(b"&"):
-        name, equals, value = pair.partition(b"=")
-        begin = at + len(name) + len(equals)
-        at += len(pair) + 1
-        key = name.strip().lower()
-        if value.strip() and key not in AUTH_BODY_PLAIN and not is_placeholder(value.strip()):
-            plain = unquote_to_bytes(value.strip())
-            hits.append(Hit(begin, begin + len(value.rstrip()), value_kind(plain) or _FORM.get(key, "auth-body"), plain))
-    return hits

@@ -137,6 +137,12 @@ WHOLE: tuple[tuple[Kind, re.Pattern[bytes]], ...] = tuple(
 )
 """What a value of each prefixed kind looks like in full; used with `match` at the start of a token."""
 
+LEADS = frozenset(
+    b"sk- lsv sk_ rk_ git ghp gho ghs ghu ghr glp gld glr glc gls gli AKI ASI xox xap npm pyp hf_ AIz ya2 GOC gsk xai ppl r8_ fw_ csk nva"
+    b" tvl e2b hvs hvb hvr doo dop dor dap lin SG. tsk dp. sbp fig ntn ATA shp dck PMA NRA snt psc rub oy2 bku pul eyJ".split()
+)
+"""The first three bytes of every prefix: a set is asked before an expression is tried."""
+
 _BY_CODE = {kind.code: kind for kind in KINDS}
 
 # ---- header fields -------------------------------------------------------------------------------------------------
@@ -316,8 +322,8 @@ BODY: Mapping[bytes, str] = {
 }
 """JSON and multipart field names (lower-case, `-` read as `_`) whose string value is a credential."""
 
-BODY_SERVED = frozenset(BODY) - {b"password", b"passwd", b"passphrase", b"apikey", b"api_key"}
-"""The part of BODY that is hidden in answers too. The rest is common in documentation an agent was shown."""
+DOCUMENTED = frozenset({"password", "api-key", "private-key"})
+"""Kinds whose names are common in documentation an agent is shown: in an answer their value must look like a credential too."""
 
 AUTH_BODY_PLAIN = frozenset(
     {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
 
 from secondtake.cassettes.content import Decoder, codings
 from secondtake.cassettes.errors import TooLarge
 from secondtake.cassettes.exchange import Fields, Redaction, Side
 from secondtake.cassettes.needles import Hit, Needles
+from secondtake.cassettes.placeholder import sealed
 
 _BINARY = (
     b"image/",
@@ -67,6 +69,7 @@ class StreamRedactor:
         self,
         needles: Needles,
         replacement: Callable[[Hit, bytes], tuple[bytes, str | None]],
+        seal: hmac.HMAC,
         *,
         fields: Fields = (),
         media: bytes = b"",
@@ -74,6 +77,7 @@ class StreamRedactor:
     ) -> None:
         self._needles = needles
         self._replacement = replacement
+        self._seal = seal
         self._media = media
         self._side = side
         self._held = b""
@@ -94,6 +98,8 @@ class StreamRedactor:
 
     def feed(self, data: bytes) -> bytes:
         """Take the next bytes and return the redacted ones that cannot change any more (b"" is common)."""
+        if self._decoder is not None or self.withheld is not None:
+            self._seal.update(data)
         if self.withheld is not None:
             return b""
         if self._decoder is None:
@@ -108,7 +114,10 @@ class StreamRedactor:
         return b"".join(out)
 
     def finish(self) -> bytes:
-        """No more bytes come: the rest."""
+        """No more bytes come: the rest; of a body that was withheld, its keyed digest."""
+        if self.withheld is not None:
+            self._held = b""
+            return sealed(self._seal.digest())
         held, self._held = self._held, b""
         return self._put(held, len(held))[0]
 
