@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import zstandard
-from secondtake.cassettes.store import Store
 
 from bench import clients, scene
 from bench.programs import Program, Programs
 from secondtake.cassettes.exchange import Answer, Body, Channel, Digest, Ending, Exchange, Piece, Request
 from secondtake.cassettes.records import End, Head
+from secondtake.cassettes.store import Store
 
 PATHS = 64
 """Different requests in the keep-alive rows, so that a lookup is part of each."""
+
+TLS_RECORD_BYTES = 16_384
+"""Requests arrive in records of this size; answers arrive event by event."""
 
 MIB = 1024 * 1024
 REPLAY_SETTINGS = ("--set", "server_replay_reuse=true", "--set", "server_replay_extra=404", "--set", "server_replay_refresh=false")
@@ -228,7 +231,8 @@ def kept(bench: Bench) -> Iterator[Row]:
     zipped = sum(len(gzip.compress(body, 6)) for body in bodies)
     exchanges = [_call(seq, turn) for seq, turn in enumerate(turns)]
     compressor = zstandard.ZstdCompressor(level=3)
-    store = Store(bench.programs.store)
+    root = bench.programs.folder / "kept"
+    store = Store(root)
 
     def plain() -> float:
         begin = time.process_time()
@@ -242,7 +246,7 @@ def kept(bench: Bench) -> Iterator[Row]:
         return (time.process_time() - begin) * 1000
 
     mine, other = bench.interleaved(ours, plain)
-    on_disk = sum(file.stat().st_size for file in _files(bench.programs.store, "model"))
+    on_disk = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
     raw = sum(map(len, bodies))
     what = f"model traffic of a {len(turns)}-turn session on disk"
     note = f"{raw / 1e6:.1f} MB of bodies"
@@ -292,7 +296,10 @@ def write(store: Store, name: str, exchanges: Sequence[End]) -> None:
 
 
 def _call(seq: int, turn: scene.Turn) -> End:
-    request, response = _body(turn.request), _body(turn.response)
+    records = [min(TLS_RECORD_BYTES, len(turn.request) - at) for at in range(0, len(turn.request), TLS_RECORD_BYTES)]
+    request = _body(turn.request, records, 300, 20)
+    events = [len(event) + 2 for event in turn.response.split(b"\n\n")[:-1]]
+    response = _body(turn.response, events, 700_000, 12_000)
     fields = ((b"content-type", b"application/json"), (b"anthropic-version", b"2023-06-01"), (b"user-agent", b"agent/1.0"))
     asked = Request("POST", "https", "api.provider.example", 443, b"/v1/messages", fields=fields, body=request)
     answer = Answer(200, b"OK", fields=((b"content-type", b"text/event-stream"),), body=response, offset_us=700_000)
@@ -301,10 +308,11 @@ def _call(seq: int, turn: scene.Turn) -> End:
     return End(exchange, {request.digest: turn.request, response.digest: turn.response})
 
 
-def _body(data: bytes) -> Body:
-    pieces = tuple(Piece(min(1400, len(data) - at), 700_000 + at) for at in range(0, len(data), 1400))
-    return Body(Digest(hashlib.sha256(data).hexdigest()), len(data), pieces)
-
-
-def _files(root: Path, name: str) -> list[Path]:
-    return [path for path in root.rglob("*") if path.is_file() and name in path.relative_to(root).as_posix().split("/")[1]]
+def _body(data: bytes, cuts: Sequence[int], start_us: int, gap_us: int) -> Body:
+    """A body that came in these sizes, one every `gap_us` and a little, as it does on a wire."""
+    chance = random.Random(len(data))
+    pieces = []
+    for size in cuts:
+        pieces.append(Piece(size, start_us))
+        start_us += chance.randrange(gap_us, 2 * gap_us)
+    return Body(Digest(hashlib.sha256(data).hexdigest()), len(data), tuple(pieces))
