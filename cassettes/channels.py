@@ -86,7 +86,7 @@ _WORDS = re.compile(
 """A path without any of these has no shape in the tables."""
 
 _RPC = re.compile(rb'(?s)^\s*[\[{].{0,4096}?"jsonrpc"\s*:\s*"2\.0"')
-_RPC_METHOD = re.compile(rb'"method"\s*:\s*"(?:initialize|ping|(?:tools|resources|prompts|notifications|completion|logging|sampling|roots)/)')
+_RPC_METHOD = re.compile(rb'"method"\s*:\s*"(?:initialize|ping|(?:tools|resources|prompts|notifications|completion|logging)/)')
 _GRANT = re.compile(rb"(?:^|&)(?:grant_type=(?:authorization_code|refresh_token|client_credentials|password|urn)|client_assertion_type=)")
 
 

@@ -174,6 +174,16 @@ def _chat_turns(messages: list[Json]) -> bool:
     return any("tool_calls" in turn or "tool_call_id" in turn or turn.get("role") == "tool" for turn in turns)
 
 
+def turns(document: Json) -> int | None:
+    """How many turns the history of a model request has, or None when it has none we can count."""
+    if isinstance(document, dict):
+        for name in ("messages", "input", "contents"):
+            found = document.get(name)
+            if isinstance(found, list):
+                return len(found)
+    return None
+
+
 # --- applying them
 
 

@@ -9,28 +9,22 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Protocol
 
 from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
-from secondtake.cassettes.channels import Recognise, classify
+from secondtake.cassettes.channels import classify
 from secondtake.cassettes.conditional import Conditions
 from secondtake.cassettes.derive import Derived, derive, not_modified, readable, same_form
-from secondtake.cassettes.exchange import Answer, Answered, Channel, Digest, Ending, Fields, Request, Side, Source
+from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
+from secondtake.cassettes.fallback import by_endpoint, by_position, known_index
 from secondtake.cassettes.match import exact_key, normal_key
 from secondtake.cassettes.memory import Recorded, Row
 from secondtake.cassettes.misses import Miss, MissKind, describe
 from secondtake.cassettes.nearest import nearest
-from secondtake.cassettes.normalise import NO_ALIASES, Aliases, Rule
 from secondtake.cassettes.redact import RedactedBody
-from secondtake.cassettes.volatile import RULES
+from secondtake.cassettes.served import Live, Options, Reuse, Route, Serve
 
-
-class Reuse(StrEnum):
-    """What a GET or HEAD gets after its last recorded answer was given. Other methods are never repeated."""
-
-    REPEAT_LAST = "repeat-last"
-    STRICT = "strict"
+__all__ = ["Live", "Options", "Player", "Reuse", "Route", "Serve", "Session"]
 
 
 class Redacts(Protocol):
@@ -39,57 +33,6 @@ class Redacts(Protocol):
     def request(self, request: Request) -> tuple[Request, tuple[object, ...]]: ...
     def body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody: ...
     def withhold_auth(self, content: bytes, fields: Fields, side: Side) -> RedactedBody: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Requests a rule of `Options.routes` is for. Empty parts match any; `path` is a prefix of the target."""
-
-    host: str = ""
-    path: bytes = b""
-    method: str = ""
-
-    def matches(self, request: Request) -> bool:
-        return self.host in ("", request.host) and self.method in ("", request.method) and request.path.startswith(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a player decides. The defaults are those of `secondtake replay`."""
-
-    reuse: Reuse = Reuse.REPEAT_LAST
-    routes: tuple[tuple[Route, Reuse], ...] = ()
-    """First match wins over `reuse`."""
-    rules: tuple[Rule, ...] = RULES
-    aliases: Aliases = NO_ALIASES
-    allow_push: bool = False
-    positional: bool = False
-    """Place a model call that misses by content by its position in the conversation; the differences become notes."""
-    derive: bool = True
-    recognise: Recognise | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """The body of a live request. `content` is None over limits.BODY_IN_MEMORY_BYTES; `kept` is then the digest after redaction."""
-
-    size_bytes: int
-    digest: Digest
-    content: bytes | None
-    kept: Digest | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Serve:
-    """What to send. Framing, protocol and pacing are the wire's. `answer.body.pieces` is empty where the body is derived."""
-
-    answer: Answer
-    body: Source
-    ended: Ending
-    answered: Answered
-    seq: int
-    reused: bool = False
-    notes: tuple[str, ...] = ()
 
 
 class Player:
@@ -145,13 +88,16 @@ class Session:
     def unplayed(self) -> list[Row]:
         """Recorded exchanges that had an answer and were not given, in order of request start.
 
-        Left out are accidents (a download that was cut) that a whole answer took the place of.
+        Left out are accidents (a download that was cut) that a whole answer took the place of, and telemetry, which is never counted.
         """
         catalogue = self._catalogue
         return [
             row
             for position, row in enumerate(catalogue.rows)
-            if not self._used[position] and row.status is not None and position not in catalogue.superseded
+            if not self._used[position]
+            and row.status is not None
+            and row.channel is not Channel.TELEMETRY
+            and position not in catalogue.superseded
         ]
 
     # ---- recorded answers
@@ -261,7 +207,19 @@ class Session:
                 self._used[derived.position] |= derived.plays
                 seq = catalogue.rows[derived.position].seq
                 return Serve(derived.answer, derived.body, Ending.COMPLETE, Answered.DERIVED, seq, False, derived.notes)
-        return self._miss(None, search)
+        return self._last_resort(search)
+
+    def _last_resort(self, search: _Search) -> Serve | Miss:
+        """What is answered although its content was not recorded: logins, telemetry, and, if asked for, model calls by position."""
+        request = search.compared
+        assert request is not None
+        channel, _ = self._classify(request, search.content)
+        served: Serve | None = None
+        if channel in (Channel.AUTH, Channel.TELEMETRY):
+            served = by_endpoint(self._catalogue, self._used, request, channel)
+        elif channel is Channel.MODEL and self._player.options.positional and search.content:
+            served = by_position(self._catalogue, self._used, request, search.content)
+        return served or self._miss(None, search)
 
     def _redacted(self, request: Request, live: Live) -> tuple[Request, bytes | None, Digest]:
         """The request as it would have been kept: what it is compared by, and all that may be shown of it."""
@@ -301,8 +259,17 @@ class Session:
             return MissKind.EXHAUSTED
         if search.variant:
             return MissKind.VARIANT
-        if channel is Channel.MODEL and any(row.channel is Channel.MODEL for row in self._catalogue.rows):
+        rows = self._catalogue.rows
+        if channel is Channel.MODEL and any(row.channel is Channel.MODEL for row in rows):
             return MissKind.MODEL_DIVERGED
+        if request.method in IDEMPOTENT:
+            recorded = self._catalogue.resource(self._catalogue.resource_name(request))
+            if any(rows[position].status == 206 for position in recorded):
+                return MissKind.RANGE_NOT_RECORDED
+            if any(rows[position].status in (200, 203, 300, 406) for position in recorded) and request.method == "GET":
+                return MissKind.VARIANT
+            if known_index(self._catalogue, request):
+                return MissKind.KNOWN_INDEX_NEW_FILE
         return MissKind.NEW_RESOURCE
 
 
