@@ -154,9 +154,7 @@ def _array(content: bytes, parent: int, path: tuple[str | int, ...], wanted: tup
         index += 1
 
 
-def _member(
-    content: bytes, at: int, parent: int, path: tuple[str | int, ...], through: tuple[Pattern, ...], found: list[Found]
-) -> int:
+def _member(content: bytes, at: int, parent: int, path: tuple[str | int, ...], through: tuple[Pattern, ...], found: list[Found]) -> int:
     if not through:
         return _skip(content, at)
     if content[at : at + 1] != b'"':

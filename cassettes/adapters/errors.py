@@ -47,7 +47,10 @@ def ollama(kind: str, message: str) -> Refusal:
 
 
 def provider_error(body: Json, status: int, *, in_stream: bool = False, type_name: str = "") -> ProviderError:
-    """Read an error body of any provider. Overload, rates and time-outs are infrastructure; a refused request is not."""
+    """Read an error body of any provider. Overload, rates and time-outs are infrastructure; a refused request is not.
+
+    A stream that broke off with an error without a name is infrastructure too: the request had been accepted.
+    """
     outer = mapping(body[0]) if isinstance(body, list) and body else mapping(body)
     inner = outer.get("error")
     error = mapping(inner)
@@ -59,7 +62,8 @@ def provider_error(body: Json, status: int, *, in_stream: bool = False, type_nam
     name = next((word for word in words if word), f"status_{status}" if status >= 400 else "error")
     code = error.get("code")
     status = code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else status
-    weather = status in (408, 429) or status >= 500 or any(part in word.lower() for word in words for part in _WEATHER)
+    unnamed = in_stream and not any(words)
+    weather = unnamed or status in (408, 429) or status >= 500 or any(part in word.lower() for word in words for part in _WEATHER)
     return ProviderError(name[:200], message[:2000], weather, in_stream)
 
 

@@ -18,9 +18,7 @@ def with_path_model(asked: ModelRequest, name: str, match: re.Match[bytes], grou
     model = unquote_to_bytes(raw).decode("utf-8", "surrogateescape")
     place = Place(name, PlaceKind.MODEL, match.start(group), match.end(group), model, Escape.PATH)
     faults = tuple(fault for fault in asked.faults if fault.kind != "no-model")
-    return replace(
-        asked, model=model, places=(place, *asked.places), faults=faults, stream=asked.stream if stream is None else stream
-    )
+    return replace(asked, model=model, places=(place, *asked.places), faults=faults, stream=asked.stream if stream is None else stream)
 
 
 def escaped(new: str, old: bytes) -> bytes:

@@ -102,9 +102,7 @@ def _turns(body: Mapping[str, Json]) -> Iterator[Turn]:
 
 
 def _bound(message: Mapping[str, Json]) -> bool:
-    return any(
-        mapping(detail).get("signature") or mapping(detail).get("data") for detail in sequence(message.get("reasoning_details"))
-    )
+    return any(mapping(detail).get("signature") or mapping(detail).get("data") for detail in sequence(message.get("reasoning_details")))
 
 
 def _call(call: Mapping[str, Json]) -> Part:

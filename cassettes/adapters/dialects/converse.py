@@ -63,9 +63,7 @@ def read_count(adapter: str, content: bytes) -> ModelRequest:
     return _read(adapter, mapping(inner.get("converse")), CallKind.COUNT, (), faults)
 
 
-def _read(
-    adapter: str, body: Mapping[str, Json], kind: CallKind, found: tuple[Place, ...], faults: tuple[Fault, ...]
-) -> ModelRequest:
+def _read(adapter: str, body: Mapping[str, Json], kind: CallKind, found: tuple[Place, ...], faults: tuple[Fault, ...]) -> ModelRequest:
     return ModelRequest(
         adapter=adapter,
         kind=kind,

@@ -132,4 +132,3 @@ def _held_item(item: Mapping[str, Json], path: str) -> Iterator[Held]:
     for j, inner in enumerate(sequence(item.get("content"))):
         if isinstance(mapping(inner).get("file_id"), str):
             yield Held(HeldKind.FILE, f"{path}.content[{j}].file_id", string(mapping(inner).get("file_id")))
-

@@ -35,7 +35,10 @@ class Assembly:
         self._head(response)
         for index, entry in enumerate(sequence(response.get("output"))):
             self._item(index, mapping(entry))
-        self.draft.complete = response.get("status") not in _PENDING
+        if response.get("status") in _PENDING:
+            self.draft.stop, self.draft.stop_wire = Stop.PENDING, string(response.get("status"))
+        else:
+            self.draft.complete = True
 
     def event(self, name: str, data: Json) -> None:
         event = mapping(data)
@@ -91,8 +94,6 @@ class Assembly:
             case "failed":
                 draft.stop_wire = status
                 draft.error = provider_error({"error": response.get("error") or {}}, 200, in_stream=True)
-            case _ if status in _PENDING:
-                draft.stop, draft.stop_wire = Stop.PENDING, status
         self._use(mapping(response.get("usage")))
 
     def _use(self, usage: Mapping[str, Json]) -> None:
