@@ -14,12 +14,16 @@ import re
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import certifi
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import NameOID
 
 from secondtake.proxy.authority import ORGANIZATION
@@ -69,7 +73,7 @@ _FOLDER_FILES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
+class Trusted:
     """One trusted certificate and where it was first seen."""
 
     der: bytes = field(repr=False)
@@ -80,7 +84,7 @@ class Authority:
 class TrustSources:
     """All that is trusted without us, each certificate once, in a fixed order: system, certifi, then the user's."""
 
-    authorities: tuple[Authority, ...] = ()
+    authorities: tuple[Trusted, ...] = ()
     warnings: tuple[str, ...] = ()
     configs: Configs = field(default_factory=Configs)
     """What the tools' files say; `child_environment` needs to know whose proxy setting would go around us."""
@@ -130,7 +134,7 @@ def collect(
         union.either(Path(setting.value), f"{setting.key} in {setting.file}")
     for setting in configs.inline:
         union.pem(setting.value.encode(), f"{setting.key} in {setting.file}")
-    return TrustSources(tuple(Authority(der, source) for der, source in union.found.items()), (*configs.warnings, *union.warnings), configs)
+    return TrustSources(tuple(Trusted(der, source) for der, source in union.found.items()), (*configs.warnings, *union.warnings), configs)
 
 
 def write_bundle(path: Path, sources: TrustSources, ca_pem: bytes) -> Path:
@@ -142,13 +146,25 @@ def write_bundle(path: Path, sources: TrustSources, ca_pem: bytes) -> Path:
     return _write(path, [der for der, _ in certificates(ca_pem)], sources)
 
 
+def write_java_store(path: Path, sources: TrustSources, ca_pem: bytes, password: str) -> Path:
+    """Write the same union as a PKCS#12 trust store, the only form a JVM takes (`block(java=...)`)."""
+    ders = [*(der for der, _ in certificates(ca_pem)), *(authority.der for authority in sources.authorities)]
+    parsed = [certificate for der in ders if (certificate := _parsed(der)) is not None]
+    encryption = serialization.BestAvailableEncryption(password.encode())
+    named = [pkcs12.PKCS12Certificate(certificate, f"{number}".encode()) for number, certificate in enumerate(parsed)]
+    return _store(path, pkcs12.serialize_java_truststore(named, encryption))
+
+
 def upstream_bundle(path: Path, sources: TrustSources) -> Path:
     """Write the bundle that origins are verified with: all but our own authority."""
     return _write(path, [], sources)
 
 
-def certificates(data: bytes) -> Iterator[tuple[bytes, str | None]]:
-    """Each certificate in `data` (PEM, also OpenSSL's trusted form, or one in DER) as (DER, None), or (b"", what is wrong)."""
+def certificates(data: bytes, known: Container[bytes] = ()) -> Iterator[tuple[bytes, str | None]]:
+    """Each certificate in `data` (PEM, also OpenSSL's trusted form, or one in DER): (DER, None), or (b"", what is wrong).
+
+    What is `known` is not parsed again.
+    """
     if data[:1] == b"\x30" and b"-----BEGIN" not in data:
         yield _checked(data)
         return
@@ -160,7 +176,7 @@ def certificates(data: bytes) -> Iterator[tuple[bytes, str | None]]:
             continue
         if match.group(1).startswith(b"TRUSTED"):
             raw = raw[: _der_length(raw)]
-        der, wrong = _checked(raw)
+        der, wrong = (raw, None) if raw in known else _checked(raw)
         yield der, wrong and f"certificate {number}: {wrong}"
 
 
@@ -168,8 +184,9 @@ def is_ours(der: bytes) -> bool:
     """Whether an authority of ours, of this run or another, is meant: known by its organization."""
     if ORGANIZATION.encode() not in der:
         return False
-    subject = x509.load_der_x509_certificate(der).subject
-    return any(name.value == ORGANIZATION for name in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))
+    certificate = _parsed(der)
+    names = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME) if certificate is not None else []
+    return any(name.value == ORGANIZATION for name in names)
 
 
 def platform_keychain() -> Iterable[bytes]:
@@ -221,7 +238,7 @@ class _Union:
 
     def pem(self, data: bytes, source: str, *, quiet: bool = False) -> bool:
         any_found = False
-        for der, wrong in certificates(data):
+        for der, wrong in certificates(data, self.found):
             if wrong is None:
                 any_found = True
                 self.add(der, source)
@@ -244,15 +261,24 @@ class _Union:
 
 def _checked(der: bytes) -> tuple[bytes, str | None]:
     """One bad certificate spoils a whole file for some readers (Node, GnuTLS), so each is read here first."""
+    if _parsed(der) is not None:
+        return der, None
+    # Some old roots break rules that OpenSSL does not mind (it takes 3 ms each, hence second); the tools take what it takes.
     try:
-        x509.load_der_x509_certificate(der)
-    except ValueError as error:
-        # Some old roots break rules that OpenSSL does not mind; what OpenSSL takes, the user's tools take.
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=der)
-        except (ssl.SSLError, ValueError):
-            return b"", str(error).splitlines()[0] if str(error) else "not a certificate"
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=der)
+    except (ssl.SSLError, ValueError) as error:
+        return b"", getattr(error, "reason", None) or str(error)
     return der, None
+
+
+def _parsed(der: bytes) -> x509.Certificate | None:
+    with warnings.catch_warnings():
+        # Public bundles hold roots with serial numbers that are not positive.
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+        try:
+            return x509.load_der_x509_certificate(der)
+        except ValueError:
+            return None
 
 
 def _der_length(data: bytes) -> int:
@@ -265,13 +291,17 @@ def _der_length(data: bytes) -> int:
 
 def _write(path: Path, first: list[bytes], sources: TrustSources) -> Path:
     ders = dict.fromkeys([*first, *(authority.der for authority in sources.authorities)])
-    text = "".join(ssl.DER_cert_to_PEM_cert(der) for der in ders)
+    return _store(path, "".join(ssl.DER_cert_to_PEM_cert(der) for der in ders).encode())
+
+
+def _store(path: Path, data: bytes) -> Path:
+    """Created beside, mode 0600 whatever the umask, then renamed."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
     fd = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "w", encoding="ascii") as file:
+    with os.fdopen(fd, "wb") as file:
         os.fchmod(fd, 0o600)
-        file.write(text)
+        file.write(data)
     beside.replace(path)
     return path
