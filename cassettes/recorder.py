@@ -333,9 +333,7 @@ class Recording:
         request = replace(self._request, body=references[Side.REQUEST], trailers=self._trailers[Side.REQUEST])
         answer = self._answer
         if answer is not None:
-            answer = replace(
-                answer, body=references[Side.RESPONSE], trailers=self._trailers[Side.RESPONSE], interim=tuple(self._interim)
-            )
+            answer = replace(answer, body=references[Side.RESPONSE], trailers=self._trailers[Side.RESPONSE], interim=tuple(self._interim))
         elif self._interim:
             self._details["interim_only"] = [[one.status, one.offset_us] for one in self._interim]
         exchange = Exchange(

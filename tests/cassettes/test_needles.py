@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from secondtake.cassettes.needles import Needles, base64_forms
 from secondtake.cassettes.secrets import Known
 
-SECRET = b"s3cret+value/with=odd\"chars\\and-more"
+SECRET = b's3cret+value/with=odd"chars\\and-more'
 WRITTEN = [
     SECRET,
     json.dumps(SECRET.decode()).encode(),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secondtake.cassettes.placeholder import PLACEHOLDER, collapse, fingerprint, is_placeholder, placed, placeholder
-from secondtake.cassettes.secrets import KINDS, OPAQUE
+from secondtake.cassettes.secrets import KINDS, OPAQUE, Kind
 
 KEY = b"k" * 32
 MARK = fingerprint(KEY, "github-pat", b"value")
@@ -15,24 +15,27 @@ PREFIXES = [b"", b"sk-ant-api03-", b"ghp_", b"AKIA", b"ya29.", b"eyJ"]
 
 
 @given(st.sampled_from([*KINDS]), st.integers(0, 200), st.sampled_from(PREFIXES), st.booleans())
-def test_it_is_exactly_as_long_as_what_it_replaces(kind: object, length: int, prefix: bytes, marked: bool) -> None:
+def test_it_is_exactly_as_long_as_what_it_replaces(kind: Kind, length: int, prefix: bytes, marked: bool) -> None:
     """K, DESIGN 4: lengths, offsets and chunk boundaries stay; printable, safe in JSON, URL, form and header."""
-    put = placeholder(kind.name, length, prefix=prefix[:length], mark=MARK if marked else None)  # type: ignore[attr-defined]  # a Kind
+    put = placeholder(kind.name, length, prefix=prefix[:length], mark=MARK if marked else None)
     assert len(put) == length
     assert re.fullmatch(rb"[A-Za-z0-9._-]*", put)
 
 
 @given(st.sampled_from([*KINDS]), st.integers(5, 200), st.sampled_from(PREFIXES), st.booleans())
-def test_from_five_bytes_it_is_recognised_as_one(kind: object, length: int, prefix: bytes, marked: bool) -> None:
+def test_from_five_bytes_it_is_recognised_as_one(kind: Kind, length: int, prefix: bytes, marked: bool) -> None:
     """The grammar is unambiguous: one match, the whole, prefix included."""
-    put = placeholder(kind.name, length, prefix=prefix if len(prefix) < length else b"", mark=MARK if marked else None)  # type: ignore[attr-defined]  # a Kind
+    put = placeholder(kind.name, length, prefix=prefix if len(prefix) < length else b"", mark=MARK if marked else None)
     assert is_placeholder(put)
     assert [found.end() for found in PLACEHOLDER.finditer(put)] == [length]
     assert placed(b"x=" + put + b"&") == [(2, 2 + length)]
 
 
 @given(
-    st.sampled_from([kind.name for kind in KINDS if kind.name != OPAQUE]), st.integers(8, 150), st.integers(8, 150), st.sampled_from(PREFIXES)
+    st.sampled_from([kind.name for kind in KINDS if kind.name != OPAQUE]),
+    st.integers(8, 150),
+    st.integers(8, 150),
+    st.sampled_from(PREFIXES),
 )
 def test_two_keys_of_one_kind_collapse_to_the_same(kind: str, first: int, second: int, prefix: bytes) -> None:
     """T-K3, C-13: a rotated key of another length, with another fingerprint, equals the recorded one."""
@@ -68,7 +71,8 @@ def test_collapsing_twice_is_collapsing_once(parts: list[bytes]) -> None:
 def test_a_kind_outside_the_table_has_a_code_too() -> None:
     """Later issues and users name kinds of their own."""
     put = placeholder("corp-ticket", 40)
-    assert is_placeholder(put) and collapse(put) == collapse(placeholder("corp-ticket", 12))
+    assert is_placeholder(put)
+    assert collapse(put) == collapse(placeholder("corp-ticket", 12))
 
 
 def test_the_fingerprint_needs_the_key() -> None:
@@ -80,4 +84,5 @@ def test_the_fingerprint_needs_the_key() -> None:
 @pytest.mark.parametrize("text", [b"_2T", b"_2T._x", b"_2T.ab_", b"2T.abc_", b"_2T.abc", b"_2T.ABC_"])
 def test_near_placeholders_are_content(text: bytes) -> None:
     """Recognition is exact."""
-    assert not is_placeholder(text) and collapse(text) == text
+    assert not is_placeholder(text)
+    assert collapse(text) == text

@@ -28,12 +28,14 @@ def cut(text: bytes, hits: list[Hit]) -> list[bytes]:
         (b"cookie", b'a=1; b="two"; flag; c=3=4', [b"1", b"two", b"flag", b"3=4"]),
         (b"Set-Cookie", b"sid=abc; Path=/; HttpOnly; Max-Age=10", [b"abc"]),
         (b"set-cookie", b"sid=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", []),
-        (b"authorization",
-         b"AWS4-HMAC-SHA256 Credential=AKIAQRSTUVWXYZ234567/20260101/us-east-1/bedrock/aws4_request, SignedHeaders=host, Signature=" + b"0a" * 32,
-         [b"AKIAQRSTUVWXYZ234567", b"0a" * 32]),
-        (b"authorization", b'Digest username="u", nonce="n", response="6629fae49393a05397450978507c4ef1"', [b"6629fae49393a05397450978507c4ef1"]),
+        (
+            b"authorization",
+            b"AWS4-HMAC-SHA256 Credential=AKIAQRSTUVWXYZ234567/20260101/r/s3/aws4_request, SignedHeaders=host, Signature=0a0b0c",
+            [b"AKIAQRSTUVWXYZ234567", b"0a0b0c"],
+        ),
+        (b"authorization", b'Digest username="u", nonce="n", response="6629fae49393"', [b"6629fae49393"]),
     ],
-)  # fmt: skip
+)
 def test_the_credential_in_a_field_is_found_and_nothing_else(name: bytes, value: bytes, secret: list[bytes]) -> None:
     """T-K1: scheme words, cookie names and attributes, SigV4 scope stay readable."""
     kind = "cookie" if b"cookie" in name.lower() else "bearer-token"
@@ -91,13 +93,17 @@ def test_json_fields_are_found_at_every_depth_of_quoting(layers: int, value: str
     assert hit.value.decode() == value
 
 
-@pytest.mark.parametrize("name", ["api_key", "apiKey", "API-KEY", "access_token", "refreshToken", "id_token", "password", "SecretAccessKey"])
+@pytest.mark.parametrize(
+    "name", ["api_key", "apiKey", "API-KEY", "access_token", "refreshToken", "id_token", "password", "SecretAccessKey"]
+)
 def test_json_names_in_any_spelling(name: str) -> None:
     """C4: the fields of login bodies, in snake, camel and kebab case."""
     assert len(list(places.json_fields(json.dumps({name: "value-0123456789"}).encode(), served=False))) == 1
 
 
-@pytest.mark.parametrize("text", [b'{"token":"the","logprob":-0.1}', b'{"password":{"type":"string"}}', b'{"api_key":""}', b'{"max_tokens":5}'])
+@pytest.mark.parametrize(
+    "text", [b'{"token":"the","logprob":-0.1}', b'{"password":{"type":"string"}}', b'{"api_key":""}', b'{"max_tokens":5}']
+)
 def test_ordinary_json_is_left_alone(text: bytes) -> None:
     """Token probabilities and schemas are not credentials."""
     assert not list(places.json_fields(text, served=False))
@@ -112,14 +118,15 @@ def test_malformed_json_is_searched_all_the_same() -> None:
 
 def test_what_an_agent_is_shown_keeps_its_examples() -> None:
     """An answer is acted on: documentation keeps `"password": "string"`; a token answer does not keep its token."""
-    served = b'{"password":"correct-horse-battery","access_token":"abcdefghijklmnopqrstuv","text":"{\\"access_token\\":\\"abcdefghijklmnopqrstuv\\"}"}'
+    quoted = b'{\\"access_token\\":\\"abcdefghijklmnopqrstuv\\"}'
+    served = b'{"password":"correct-horse-battery","access_token":"abcdefghijklmnopqrstuv","text":"' + quoted + b'"}'
     assert cut(served, list(places.json_fields(served, served=True))) == [b"abcdefghijklmnopqrstuv"]
 
 
 def test_multipart_fields() -> None:
     """K: a form with parts."""
-    text = b'--b\r\nContent-Disposition: form-data; name="client_secret"\r\nContent-Type: text/plain\r\n\r\ntop-secret\r\n--b\r\n' \
-           b'Content-Disposition: form-data; name="x"\r\n\r\nopen\r\n--b--\r\n'  # fmt: skip
+    part = b'--b\r\nContent-Disposition: form-data; name="%s"\r\nContent-Type: text/plain\r\n\r\n%s\r\n'
+    text = part % (b"client_secret", b"top-secret") + part % (b"x", b"open") + b"--b--\r\n"
     assert cut(text, list(places.multipart_fields(text))) == [b"top-secret"]
 
 

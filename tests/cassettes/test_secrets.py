@@ -158,4 +158,5 @@ def test_randomness_tells_keys_from_names() -> None:
     assert looks_random(b"AIzaSyA1234567890abcdefghijklmnopqrstuv")
     assert not looks_random(b"user_1")
     assert not looks_random(b"config/production/settings")
-    assert estimated_bits(b"") == 0 and estimated_bits(b"aaaa") == 0
+    assert estimated_bits(b"") == 0
+    assert estimated_bits(b"aaaa") == 0

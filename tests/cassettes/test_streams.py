@@ -1,6 +1,7 @@
 """Redaction of bodies that are too large to hold."""
 
 import gzip
+import itertools
 import random
 
 import pytest
@@ -8,7 +9,6 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secondtake.cassettes import limits
 from secondtake.cassettes.exchange import Fields, Side
 from secondtake.cassettes.redact import Known, Redactor
 from secondtake.cassettes.streams import StreamRedactor, binary
@@ -23,7 +23,7 @@ def stream(fields: Fields = TEXT, key: bytes = b"k" * 32) -> StreamRedactor:
 
 def through(one: StreamRedactor, content: bytes, cuts: list[int]) -> bytes:
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
-    out = [one.feed(content[begin:end]) for begin, end in zip(edges, edges[1:], strict=False)]
+    out = [one.feed(content[begin:end]) for begin, end in itertools.pairwise(edges)]
     return b"".join((*out, one.finish()))
 
 
@@ -36,7 +36,7 @@ PARTS = st.lists(st.sampled_from([KEY, KEY[:30], KEY[30:], b"x" * 40, b"text ", 
 
 
 @given(PARTS, st.lists(st.integers(0, 1500), max_size=20))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_how_bytes_are_cut_never_changes_what_is_kept(content: bytes, cuts: list[int]) -> None:
     """T-B2, C-09: a key cut anywhere is found; the length stays."""
     with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +45,8 @@ def test_how_bytes_are_cut_never_changes_what_is_kept(content: bytes, cuts: list
         kept = through(whole, content, [])
         assert through(cut, content, cuts) == kept
         assert whole.redactions == cut.redactions
-    assert len(kept) == len(content) and KEY not in kept
+    assert len(kept) == len(content)
+    assert KEY not in kept
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -64,13 +65,14 @@ def test_a_large_plain_stream_is_passed_in_constant_memory() -> None:
     one = stream()
     for _ in range(300):
         one.feed(b"lorem ipsum " * 1000)
-        assert len(one._held) < 64 * 1024  # noqa: SLF001  # the bound is what is tested
+        assert len(one._held) < 64 * 1024  # the bound is what is tested
 
 
 def test_without_known_values_bytes_pass_at_once() -> None:
     """DESIGN 8: nothing to look for costs nothing."""
     one = Redactor(key=b"k" * 32).streaming(TEXT)
-    assert one.feed(b"abc") == b"abc" and one.finish() == b""
+    assert one.feed(b"abc") == b"abc"
+    assert one.finish() == b""
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -88,17 +90,22 @@ def test_a_compressed_stream_is_kept_decoded(coding: str) -> None:
     packed = gzip.compress(plain) if coding == "gzip" else zstandard.ZstdCompressor().compress(plain)
     one = stream((*TEXT, (b"content-encoding", coding.encode())))
     kept = through(one, packed, [10, 11, 500])
-    assert one.decoded and one.codings == (coding,) and one.withheld is None
-    assert len(kept) == len(plain) and KEY not in kept
+    assert one.decoded
+    assert one.codings == (coding,)
+    assert one.withheld is None
+    assert len(kept) == len(plain)
+    assert KEY not in kept
 
 
-@pytest.mark.parametrize("packed", [gzip.compress(bytes(limits.DECODED_BYTES + 10)), b"this is not gzip at all" * 10])
+@pytest.mark.parametrize("packed", [gzip.compress(bytes(4 * 1024 * 1024)), b"this is not gzip at all" * 10])
 def test_what_cannot_be_decoded_within_the_caps_is_withheld(packed: bytes) -> None:
     """C-10, C-17: marked, and its keyed digest tells two of them apart."""
     fields = (*TEXT, (b"content-encoding", b"gzip"))
     one, same, other = stream(fields), stream(fields), stream(fields)
     ends = [through(each, data, [5])[-32:] for each, data in ((one, packed), (same, packed), (other, packed + b"!"))]
-    assert one.withheld and ends[0].startswith(b"_2T.opq.") and ends[0] == ends[1] != ends[2]
+    assert one.withheld
+    assert ends[0].startswith(b"_2T.opq.")
+    assert ends[0] == ends[1] != ends[2]
 
 
 @pytest.mark.parametrize(
