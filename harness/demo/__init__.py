@@ -34,9 +34,7 @@ class Running:
 
 
 @asynccontextmanager
-async def provider(
-    directory: Path, *, tls: bool = True, pace: Pacer = real_pace, played: Script | None = None
-) -> AsyncIterator[Running]:
+async def provider(directory: Path, *, tls: bool = True, pace: Pacer = real_pace, played: Script | None = None) -> AsyncIterator[Running]:
     """The scripted provider on a free loopback port; with `tls`, its CA is written to `directory`/provider-ca.pem.
 
     The certificate is good for 127.0.0.1, ::1, localhost and `HOST`. `played` replaces the demo's script.

@@ -49,9 +49,7 @@ def make_identity(names: Sequence[str]) -> Identity:
         .sign(ca_key, hashes.SHA256())
     )
     ca_pem = authority.public_bytes(serialization.Encoding.PEM)
-    key_pem = leaf_key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    key_pem = leaf_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["http/1.1"])
     # ssl reads a chain only from a file; mkstemp makes it 0600 and it is gone at once.

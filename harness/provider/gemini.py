@@ -103,8 +103,7 @@ def model_list(models: Sequence[str]) -> Json:
 
 def _calls(call: Call, reply: Reply) -> list[Json]:
     return [
-        {"functionCall": {"id": call.identity("tool", n, 8), "name": t.name, "args": dict(t.arguments)}}
-        for n, t in enumerate(reply.tools)
+        {"functionCall": {"id": call.identity("tool", n, 8), "name": t.name, "args": dict(t.arguments)}} for n, t in enumerate(reply.tools)
     ]
 
 

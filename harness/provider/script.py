@@ -170,9 +170,7 @@ def _scene(value: object, place: str) -> Scene:
 
 
 def _turn(value: object, place: str) -> Turn:
-    table = _table(
-        value, place, {"text", "tool", "stop", "pieces", "cut_after", "cut", "error_after", "error", "first", "failure"}
-    )
+    table = _table(value, place, {"text", "tool", "stop", "pieces", "cut_after", "cut", "error_after", "error", "first", "failure"})
     if "failure" in table:
         if len(table) > 1:
             raise BadInput(f"{place}: `failure` stands alone; `first` puts failures before a reply")

@@ -83,6 +83,7 @@ class Provider:
     """A scripted provider. `await start()`, use `base_url`, `await stop()`; or `async with`.
 
     `accept`: the keys that are accepted; None accepts any, but a call without a credential gets 401, as from a real provider.
+    `watch` is called when a request has ended, however it did. A client that leaves is noticed when the next event is written.
     """
 
     script: Script
@@ -91,6 +92,7 @@ class Provider:
     accept: frozenset[str] | None = None
     host: str = "127.0.0.1"
     port: int = 0
+    watch: Callable[[Seen], None] = lambda _seen: None
     seen: list[Seen] = field(default_factory=list)
     _runner: web.AppRunner | None = None
     _socket: _CountingSocket | None = None
@@ -161,6 +163,7 @@ class Provider:
         response = await self._routed(request, seen)
         if not seen.status:
             seen.status, seen.ended = response.status, "complete"
+        self.watch(seen)
         return response
 
     async def _routed(self, request: web.Request, seen: Seen) -> web.StreamResponse:

@@ -112,10 +112,10 @@ def required_text(body: Json, key: str) -> str:
     """A string that must be there.
 
     Raises:
-        BadCall: it is not.
+        BadCall: it is not, or it holds half a surrogate pair, which no answer could repeat.
     """
     value = body.get(key)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or any("\ud800" <= c <= "\udfff" for c in value):
         raise BadCall(f"{key}: Field required")
     return value
 
