@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import hmac
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from mitmproxy.connection import Server
@@ -28,6 +30,7 @@ from secondtake.cassettes.errors import NotStored, RecordedError
 from secondtake.cassettes.exchange import EMPTY, Answered, Channel, Ending, Request
 from secondtake.cassettes.match import request_keys
 from secondtake.cassettes.misses import Miss
+from secondtake.cassettes.normalise import NO_ALIASES, Aliases
 from secondtake.cassettes.player import Live, Player, Serve, Session
 from secondtake.cassettes.recorder import Recording
 from secondtake.cassettes.records import End, Record
@@ -41,7 +44,7 @@ from secondtake.proxy.layers import Front
 from secondtake.proxy.outcome import Missed, Outcome, TlsFailure
 from secondtake.proxy.policy import Mode, Pace, Policy, Refuse, is_websocket
 from secondtake.proxy.refusals import Refusals
-from secondtake.proxy.routes import Route, Routes, choose
+from secondtake.proxy.routes import Route, Routes, choose, spec
 from secondtake.proxy.tape import Tape
 from secondtake.proxy.tls import AgentTls, OriginTls
 from secondtake.proxy.upstream import Upstream
@@ -112,11 +115,19 @@ class Wire:
         self._player = player
         self._known_hosts = known_hosts
         self._resolver = resolver
+        self._aliases = NO_ALIASES
         self._sequence = 0
         self._sessions: dict[str, Session] = {}
         self._last_left_us: int | None = None
         self._clients: dict[WireHandler, str] = {}
         self._open: set[Tape] = set()
+        self._idle = asyncio.Event()
+
+    def attach(self, *, writer: Writer | None = None, player: Player | None = None, aliases: Aliases = NO_ALIASES) -> None:
+        """What to record into or to answer from, once the port is known, which is among the aliases. Before the first client."""
+        self._writer = writer or self._writer
+        self._player = player or self._player
+        self._aliases = aliases
 
     def listening(self, port: int) -> None:
         """The port is known: it is never an origin, and never our own way out."""
@@ -269,7 +280,7 @@ class Wire:
         self.outcome.passed_through[host] += 1
         via = self.upstream.via("https", host, port)
         handler.grant(via.address if via else (host, port), trusted=via is not None)
-        return ServerSpec((via.scheme, via.address)) if via else True  # type: ignore[arg-type]
+        return spec(via) if via else True
 
     def not_http(self, handler: WireHandler, connect: str | None, start: bytes) -> None:
         """A client that speaks no HTTP was closed."""
@@ -321,10 +332,12 @@ class Wire:
         def done(tape: Tape, how: Ending) -> None:
             handler.tapes.discard(tape)
             self._open.discard(tape)
+            if not self._open:
+                self._idle.set()
             self.outcome.endings[how] += 1
 
         tape = Tape(
-            Recording(self._sequence, started, self.redactor, keys=request_keys),
+            Recording(self._sequence, started, self.redactor, keys=partial(request_keys, aliases=self._aliases)),
             request,
             channel,
             now_us=self.now_us,
@@ -367,15 +380,15 @@ class Wire:
         return asyncio.ensure_future(self._caught_up(writer))
 
     async def _caught_up(self, writer: Writer) -> None:
-        while writer.backlog_bytes > BACKLOG_BYTES // 2 and self.failed is None:
+        while writer.backlog_bytes > BACKLOG_BYTES // 2 and self.failed is None:  # noqa: ASYNC110 - another thread empties it
             await asyncio.sleep(0.005)
 
     async def drained(self, grace_s: float) -> None:
         """Let what is being recorded end by itself for so long, then end it."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + grace_s
-        while self._open and loop.time() < until:
-            await asyncio.sleep(0.01)
+        if self._open:
+            self._idle.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), grace_s)
         waiting = [future for tape in list(self._open) if (future := tape.cut(Ending.RESET, "the recording was stopped")) is not None]
         if waiting:
             await asyncio.gather(*waiting)

@@ -27,8 +27,8 @@ class Await(commands.Command):
 
 
 @dataclass(repr=False)
-class AwaitCompleted(events.CommandCompleted):
-    """The answer to `Await`."""
+class AwaitCompleted(events.CommandCompleted):  # type: ignore[no-untyped-call]  # mitmproxy's __init_subclass__ has no types
+    """The answer to `Await`. mitmproxy finds it by the annotation of `command`."""
 
     command: Await
     reply: object

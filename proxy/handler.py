@@ -15,7 +15,7 @@ import logging
 import socket
 import struct
 import termios
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Protocol
 
 from mitmproxy import options
@@ -71,18 +71,8 @@ class Discard:
     def write_eof(self) -> None:
         """Nothing."""
 
-    async def drain(self) -> None:
-        """At once."""
-
     def is_closing(self) -> bool:
         return False
-
-    def get_extra_info(self, name: str) -> object:
-        return self._writer.get_extra_info(name)
-
-    @property
-    def transport(self) -> asyncio.WriteTransport:
-        return self._writer.transport
 
     def close(self) -> None:
         self._writer.close()
@@ -97,7 +87,7 @@ class WireHandler(server.LiveConnectionHandler):
         super().__init__(reader, writer, opts, mode)
         self.hooks = hooks
         self.timeout_watchdog.timeout = IDLE_S
-        self.layer = hooks.first_layer(self.layer.context, self)  # type: ignore[has-type]
+        self.layer = hooks.first_layer(self.layer.context, self)
         self.user: str | None = None
         """The user name the client gave to the proxy: whose session it is."""
         self.admitted = False
@@ -135,7 +125,7 @@ class WireHandler(server.LiveConnectionHandler):
 
     def process(self, event: events.Event) -> None:
         """Feed one event through the layers and carry out what they say, hooks included. Never waits, never raises."""
-        self.timeout_watchdog.register_activity()
+        self.timeout_watchdog.register_activity()  # type: ignore[no-untyped-call]
         todo = collections.deque([event])
         try:
             while todo:
@@ -160,13 +150,13 @@ class WireHandler(server.LiveConnectionHandler):
                     elif isinstance(command, commands.Log):
                         logger.log(command.level, command.message)
                     else:
-                        raise RuntimeError(f"unexpected command: {command}")
+                        raise AssertionError(f"unexpected command: {command}")  # noqa: TRY004 - not a caller's mistake
         except Exception as error:  # noqa: BLE001 - a fault of ours ends this connection, and is told; it never hangs a client
             self.hooks.crashed(self, error)
             self._abort(self.client)
 
-    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
         self.sockets.append(task)
         task.add_done_callback(self._finished)
         return task
@@ -196,13 +186,13 @@ class WireHandler(server.LiveConnectionHandler):
         if io is None or io.writer is None:
             return
         connection.state = ConnectionState.CLOSED
-        raw = io.writer.get_extra_info("socket")
-        if raw is not None:
-            with contextlib.suppress(OSError):
-                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        transport = getattr(io.writer, "transport", None)
-        if transport is not None:
-            transport.abort()
+        writer = self.writer(connection)
+        if writer is not None:
+            raw: socket.socket | None = writer.get_extra_info("socket")
+            if raw is not None:
+                with contextlib.suppress(OSError):
+                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
         if io.handler is not None:
             io.handler.cancel("aborted")
 
@@ -261,15 +251,17 @@ class WireHandler(server.LiveConnectionHandler):
                 await self.drain_writers()
                 if not self.caught_up.is_set() and connection is not self.client:
                     await self.caught_up.wait()
-        except OSError:
-            pass
+        except OSError as error:
+            connection.error = error.strerror or str(error)  # a reset, not an end: who reads until the close must know
         except asyncio.CancelledError as error:
             cancelled = error
         if cancelled is None:
             connection.state &= ~ConnectionState.CAN_READ
-            if connection is self.client and self.streams and io.writer is not None:
-                io.writer = Discard(io.writer)  # type: ignore[arg-type, assignment]
+            if connection is self.client:
+                if self.streams and (writer := self.writer(connection)) is not None:
+                    io.writer = Discard(writer)  # type: ignore[assignment]  # as much of a writer as is used
                 self.caught_up.set()
+                self.progress.set()
         else:
             connection.state = ConnectionState.CLOSED
         self.process(events.ConnectionClosed(connection))
@@ -285,13 +277,16 @@ class WireHandler(server.LiveConnectionHandler):
         if cancelled is not None:
             raise cancelled
 
+    def writer(self, connection: Connection) -> asyncio.StreamWriter | None:
+        """The writer of a connection that still takes bytes."""
+        io = self.transports.get(connection)
+        return io.writer if io is not None and isinstance(io.writer, asyncio.StreamWriter) else None
+
     async def drain_writers(self) -> None:
         """Wait until no writer is behind. What could not be written ends its own connection, not the reader's."""
         for connection, io in list(self.transports.items()):
-            writer = io.writer
-            if writer is None or isinstance(writer, Discard):
-                continue
-            if writer.transport.get_write_buffer_size() > BEHIND_BYTES:
+            writer = self.writer(connection)
+            if writer is not None and writer.transport.get_write_buffer_size() > BEHIND_BYTES:
                 try:
                     await writer.drain()
                 except OSError:
@@ -300,13 +295,10 @@ class WireHandler(server.LiveConnectionHandler):
 
     async def room(self, stream: WireStream) -> None:
         """Wait until the client has taken most of what this stream sent to it, or is gone."""
-        while self.client.state is not ConnectionState.CLOSED:
-            io = self.transports.get(self.client)
-            if io is None or io.writer is None or isinstance(io.writer, Discard):
-                return
-            if io.writer.transport.get_write_buffer_size() > BEHIND_BYTES:
+        while self.client.state & ConnectionState.CAN_READ and (writer := self.writer(self.client)) is not None:
+            if writer.transport.get_write_buffer_size() > BEHIND_BYTES:
                 try:
-                    await io.writer.drain()
+                    await writer.drain()
                 except OSError:
                     return
             if stream.parent.buffered_bytes(stream.stream_id) <= BEHIND_BYTES:
@@ -316,13 +308,11 @@ class WireHandler(server.LiveConnectionHandler):
 
     async def flushed(self, stream: WireStream) -> None:
         """Wait until the kernel has been given, and has sent, all of it: what follows is a reset, which would drop it."""
-        give_up = asyncio.get_running_loop().time() + FLUSH_S
-        while asyncio.get_running_loop().time() < give_up:
-            io = self.transports.get(self.client)
-            if io is None or io.writer is None or isinstance(io.writer, Discard):
-                return
-            waiting = io.writer.transport.get_write_buffer_size() + stream.parent.buffered_bytes(stream.stream_id)
-            if not waiting and not _unsent(io.writer.get_extra_info("socket")):
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + FLUSH_S
+        while loop.time() < give_up and (writer := self.writer(self.client)) is not None:
+            waiting = writer.transport.get_write_buffer_size() + stream.parent.buffered_bytes(stream.stream_id)
+            if not waiting and not _unsent(writer.get_extra_info("socket")):
                 return
             await asyncio.sleep(0.001)
 

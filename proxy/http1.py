@@ -201,6 +201,8 @@ class _Trailers:
             try:
                 if isinstance(event, events.DataReceived):
                     found = side.body_reader(side.buf)
+                elif side.conn.error:
+                    raise h11.RemoteProtocolError(side.conn.error)
                 else:
                     found = side.body_reader.read_eof()
             except h11.ProtocolError as error:
@@ -218,9 +220,13 @@ class _Trailers:
                 continue
             if found.headers:
                 yield ReceiveHttp(trailers(side.stream_id, http.Headers([(name, value) for name, value in found.headers.raw_items()])))
-            yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
-            is_request = isinstance(side, Http1Server)
-            yield from side.mark_done(request=is_request, response=not is_request)
+            if isinstance(side, Http1Server):
+                # Before it is told: it may be answered, and the next request begun, while it is.
+                side.request_done, side.state = True, side.wait
+                yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
+            else:
+                yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
+                yield from side.mark_done(response=True)
             return
 
 
@@ -279,7 +285,7 @@ class ClientSide(Http1Server):
             self.state = self.done
             yield commands.CloseConnection(self.conn)
         else:
-            raise AssertionError(f"unexpected event: {event}")
+            raise AssertionError(f"unexpected event: {event}")  # noqa: TRY004 - not a caller's mistake
 
     def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
         if isinstance(event, events.ConnectionClosed):
@@ -337,8 +343,6 @@ class ClientSide(Http1Server):
             self.state = self.read_headers
             if self.buf:
                 yield from self.state(events.DataReceived(self.conn, b""))
-        elif self.request_done:
-            self.state = self.wait
 
 
 def refuse_head(error: BadHead) -> bytes:
@@ -428,4 +432,4 @@ UNREADABLE = "the origin's response cannot be read in one way only: "
 
 def install() -> None:
     """Put the origin's side in place. mitmproxy names it in one spot, which the tests compare with what we expect."""
-    stock.Http1Client = OriginSide  # type: ignore[misc]
+    setattr(stock, "Http1Client", OriginSide)  # noqa: B010 - the name is imported there, not exported

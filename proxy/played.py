@@ -16,6 +16,7 @@ from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import EMPTY, Answer, Channel, Digest, Ending, Fields, Interim, Request
 from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.player import Live, Serve
+from secondtake.cassettes.streams import StreamRedactor
 from secondtake.proxy import local
 from secondtake.proxy.commands import Await, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, Delimiter, content_length, frame_response, tokens, values, without_body
@@ -42,7 +43,7 @@ class PlayedPart:
         self.size_bytes = 0
         self.raw = hashlib.sha256()
         self.kept: hashlib._Hash | None = None
-        self.redacting = None
+        self.redacting: StreamRedactor | None = None
         self.answering = False
 
     def begin(self) -> Commands:

@@ -83,8 +83,12 @@ def choose(request: Request, connect: tuple[str, int] | None, routes: Routes, up
 
 def _through(base: Route, via: Via) -> Route:
     """Through a proxy: a tunnel for TLS, an absolute-form request for plain HTTP."""
-    spec = ServerSpec((via.scheme, via.address))  # type: ignore[arg-type]
     if base.tls:
-        return Route(base.address, True, spec, via.address, True, base.authority, base.prefix, rule=base.rule)
+        return Route(base.address, True, spec(via), via.address, True, base.authority, base.prefix, rule=base.rule)
     fields: Fields = ((b"Proxy-Authorization", via.authorization),) if via.authorization else ()
     return Route(via.address, via.scheme == "https", None, via.address, True, base.authority, base.prefix, True, fields, base.rule)
+
+
+def spec(via: Via) -> ServerSpec:
+    """A proxy as mitmproxy names it."""
+    return ("https" if via.scheme == "https" else "http", via.address)

@@ -11,7 +11,7 @@ import sys
 from mitmproxy import options
 from mitmproxy.proxy import mode_specs
 
-from secondtake.cassettes.errors import BadInput, RecordedError
+from secondtake.cassettes.errors import BadInput
 from secondtake.proxy import http1, http2
 from secondtake.proxy.addon import Settings, Wire
 from secondtake.proxy.handler import WireHandler
@@ -24,7 +24,7 @@ GRACE_S = 3.0
 BACKLOG = 1024
 
 
-class CannotListen(RecordedError):
+class CannotListen(BadInput):
     """The address cannot be listened on."""
 
 
@@ -119,9 +119,9 @@ def _options() -> options.Options:
         ("keep_host_header", bool, True),
     ):
         if name not in made:
-            made.add_option(name, kind if kind is not object else str | None, value, "")  # type: ignore[arg-type]
+            made.add_option(name, kind if kind is not object else str | None, value, "")
         else:
-            made.update(**{name: value})
+            made.update(**{name: value})  # type: ignore[no-untyped-call]
     return made
 
 

@@ -25,7 +25,7 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseTrailers,
 )
 
-from secondtake.cassettes.exchange import Request
+from secondtake.cassettes.exchange import Fields, Request
 from secondtake.proxy import framing
 from secondtake.proxy.commands import ResponseInterim
 from secondtake.proxy.framing import HTTP_1_0, values
@@ -45,7 +45,7 @@ class Part(Protocol):
     """What answers a request once its head is known. Every method is a step that may yield commands."""
 
     def request_data(self, data: bytes) -> Commands: ...
-    def request_trailers(self, trailers: framing.Fields) -> Commands: ...
+    def request_trailers(self, trailers: Fields) -> Commands: ...
     def request_end(self) -> Commands: ...
     def client_left(self, message: str) -> Commands: ...
     def upstream(self, event: HttpEvent) -> Commands: ...
@@ -179,7 +179,7 @@ class WireStream(HttpStream):
             yield commands.CloseConnection(self.context.client)
 
 
-def _keeps_alive(version: str, fields: framing.Fields) -> bool:
+def _keeps_alive(version: str, fields: Fields) -> bool:
     """Whether an HTTP/1 client will send another request on its connection (RFC 9112 9.3)."""
     wanted = framing.tokens(fields, b"connection") + framing.tokens(fields, b"proxy-connection")
     if b"close" in wanted:

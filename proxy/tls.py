@@ -25,7 +25,7 @@ _HOST_FLAGS = SSL._lib.X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | getattr(SSL._lib, 
 # pyOpenSSL has no public way to ask for a host name check; mitmproxy's own set-up does the same.
 
 
-def _select(connection: SSL.Connection, offered: Sequence[bytes]) -> object:
+def _select(_: SSL.Connection, offered: Sequence[bytes]) -> object:
     """The first of the client's protocols that we speak: it lists them by preference."""
     return next((name for name in offered if name in ALPN), SSL.NO_OVERLAPPING_PROTOCOLS)
 
