@@ -106,7 +106,7 @@ def test_a_table_is_read_by_both_addresses_and_an_orphan_is_skipped(tmp_path: Pa
         return "".join(f"{int.from_bytes(packed[at : at + 4], sys.byteorder):08X}" for at in range(0, len(packed), 4))
 
     def row(local: str, remote: str, uid: int, inode: int) -> str:
-        return f"   0: {local} {remote} 01 00000000:00000000 00:00000000 00000000 {uid:5d}        0 {inode} 1 0000000000000000 20 4 30 10 -1\n"
+        return f"   0: {local} {remote} 01 00000000:00000000 00:00000000 00000000 {uid:5d}        0 {inode} 1 0 20 4 30 10 -1\n"
 
     one, two = f"{word('127.0.0.1')}:1F90", f"{word('127.0.0.1')}:C001"
     (tmp_path / "tcp").write_text("  sl  local_address rem_address …\n" + row(one, two, 7, 11) + row(two, one, 1001, 12))
