@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, quote_plus
 
-from secondtake.cassettes.secrets import Known, searchable
+from secondtake.cassettes.kinds import searchable
+from secondtake.cassettes.secrets import Known
 from secondtake.cassettes.views import locate, views
 
 _RUN = re.compile(rb"[A-Za-z0-9_.+/%=~-]{16,}")

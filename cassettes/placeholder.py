@@ -18,7 +18,7 @@ import base64
 import hmac
 import re
 
-from secondtake.cassettes.secrets import BY_NAME, OPAQUE, PREFIX
+from secondtake.cassettes.kinds import BY_NAME, OPAQUE, PREFIX
 
 MARK = b"_2T."
 _PATTERN = rb"_2T\.(?:opq\.(?P<opaque>[a-z2-7]{7,13})x*|(?P<code>(?!opq)[a-z0-9]{3})(?:\.[a-z2-7]{13})?x*|x{0,2})_"

@@ -12,21 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote_to_bytes
 
+from secondtake.cassettes.kinds import LEADS, OPAQUE, WHOLE, looks_random, value_kind
 from secondtake.cassettes.needles import Hit
 from secondtake.cassettes.placeholder import is_placeholder
-from secondtake.cassettes.secrets import (
-    AUTH_BODY_PLAIN,
-    BODY,
-    DOCUMENTED,
-    LEADS,
-    OPAQUE,
-    QUERY,
-    QUERY_PERHAPS,
-    WHOLE,
-    header_kind,
-    looks_random,
-    value_kind,
-)
+from secondtake.cassettes.secrets import AUTH_BODY_PLAIN, BODY, DOCUMENTED, QUERY, QUERY_PERHAPS, header_kind
 from secondtake.cassettes.views import unescaped
 
 VALUE_BYTES = 256 * 1024

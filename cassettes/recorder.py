@@ -10,14 +10,11 @@ streams out as Chunk records. A held request is redacted when it ends (the model
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
 
-from secondtake.cassettes import limits
 from secondtake.cassettes.exchange import (
-    EMPTY,
     Answer,
     Answered,
     Body,
@@ -28,13 +25,13 @@ from secondtake.cassettes.exchange import (
     Fields,
     Interim,
     Keys,
-    Piece,
     Redaction,
     Request,
     Side,
 )
-from secondtake.cassettes.records import Chunk, End, Head, Record
-from secondtake.cassettes.redact import RedactedBody, Redactor, StreamRedactor
+from secondtake.cassettes.message import Message, State
+from secondtake.cassettes.records import End, Head, Record
+from secondtake.cassettes.redact import RedactedBody, Redactor
 
 FORWARDED_RULES = frozenset(
     {
@@ -54,21 +51,9 @@ FORWARDED_RULES = frozenset(
 )
 """Every rule by which what goes upstream may differ from what came. A rule may be followed by `:` and a detail."""
 
-CHUNK_BYTES = 1024 * 1024
-"""Largest Chunk record."""
-
 
 class OutOfOrder(AssertionError):
     """An event that cannot come now: a mistake in the code that calls, never in what the wire sent."""
-
-
-class State(Enum):
-    """Of one message."""
-
-    IDLE = auto()
-    OPEN = auto()
-    TRAILED = auto()
-    ENDED = auto()
 
 
 class Event(Enum):
@@ -98,89 +83,6 @@ TABLE: dict[Side, dict[tuple[State, Event], State]] = {Side.REQUEST: _REQUEST_MO
 """Every move. `end` may come in any state once the request's head came; after it nothing may."""
 
 
-class _Message:
-    """The body of one message as it comes: held, then streaming."""
-
-    def __init__(self, seq: int, side: Side, redactor: Redactor) -> None:
-        self.state = State.IDLE
-        self.fields: Fields = ()
-        self._seq = seq
-        self._side = side
-        self._redactor = redactor
-        self._sizes: list[int] = []
-        self._offsets: list[int] = []
-        self.held = bytearray()
-        self.size_bytes = 0
-        self._stream: StreamRedactor | None = None
-        self._sha = hashlib.sha256()
-        self._kept_bytes = 0
-
-    @property
-    def streaming(self) -> bool:
-        return self._stream is not None
-
-    def piece(self, data: bytes, offset_us: int, *, withhold: bool) -> tuple[Record, ...]:
-        if not data:
-            return ()
-        self.size_bytes += len(data)
-        if len(self._sizes) < limits.PIECES:
-            self._sizes.append(len(data))
-            self._offsets.append(offset_us)
-        else:
-            self._sizes[-1] += len(data)
-        if self._stream is not None:
-            return self._out(self._feed(data))
-        self.held += data
-        if len(self.held) <= limits.BODY_IN_MEMORY_BYTES:
-            return ()
-        self._stream = self._redactor.streaming(self.fields, self._side)
-        if withhold:
-            self._stream.withheld = "a login's body, too large to be read"
-        whole = bytes(self.held)
-        self.held = bytearray()
-        return self._out(self._feed(whole))
-
-    def _feed(self, data: bytes) -> bytes:
-        assert self._stream is not None
-        try:
-            return self._stream.feed(data)
-        except Exception as error:  # noqa: BLE001  # fail closed; the relay goes on
-            self._stream.withheld = f"the redactor failed: {type(error).__name__}"
-            return b""
-
-    def _out(self, data: bytes) -> tuple[Record, ...]:
-        self._sha.update(data)
-        self._kept_bytes += len(data)
-        return tuple(Chunk(self._seq, self._side, data[at : at + CHUNK_BYTES]) for at in range(0, len(data), CHUNK_BYTES))
-
-    def finish(self) -> tuple[tuple[Record, ...], RedactedBody, Body]:
-        """End a streaming body: its last chunks, what to say about it, and the reference to it."""
-        assert self._stream is not None
-        try:
-            last = self._stream.finish()
-        except Exception as error:  # noqa: BLE001  # as above; a withheld stream only tells its digest
-            self._stream.withheld = f"the redactor failed: {type(error).__name__}"
-            last = self._stream.finish()
-        records = self._out(last)
-        stream = self._stream
-        told = RedactedBody(b"", stream.redactions, stream.decoded, stream.codings, stream.withheld)
-        return records, told, Body(Digest(self._sha.hexdigest()), self._kept_bytes, self.pieces(self._kept_bytes))
-
-    def pieces(self, kept_bytes: int) -> tuple[Piece, ...]:
-        """The boundaries, scaled to a body of another length so that their number and times stay."""
-        if kept_bytes == self.size_bytes:
-            return tuple(map(Piece, self._sizes, self._offsets))
-        scaled: list[Piece] = []
-        came = done = 0
-        for size, offset in zip(self._sizes, self._offsets, strict=True):
-            came += size
-            upto = kept_bytes * came // self.size_bytes
-            if upto > done:
-                scaled.append(Piece(upto - done, offset))
-                done = upto
-        return tuple(scaled)
-
-
 class Recording:
     """One exchange. Each method returns the records to write now, in order; most return none. `offset_us` counts from `started_us`."""
 
@@ -193,7 +95,7 @@ class Recording:
         self._answer: Answer | None = None
         self._interim: list[Interim] = []
         self._trailers: dict[Side, Fields] = {Side.REQUEST: (), Side.RESPONSE: ()}
-        self._messages = {side: _Message(seq, side, redactor) for side in Side}
+        self._messages = {side: Message(seq, side, redactor) for side in Side}
         self._early: RedactedBody | None = None
         self._channel = Channel.WEB
         self._adapter: str | None = None
@@ -322,7 +224,7 @@ class Recording:
             else:
                 early = self._early if side is Side.REQUEST and not self._withheld else None
                 told = early if early is not None else self._redacted(message, side)
-                references[side] = _reference(message, told.content)
+                references[side] = message.reference(told.content)
                 if side is Side.REQUEST:
                     content = told.content
                 if told.content:
@@ -364,7 +266,7 @@ class Recording:
         if self._over:
             raise OutOfOrder("an event after the end")
 
-    def _move(self, side: Side, event: Event) -> _Message:
+    def _move(self, side: Side, event: Event) -> Message:
         self._living()
         message = self._messages[side]
         state = TABLE[side].get((message.state, event))
@@ -373,7 +275,7 @@ class Recording:
         message.state = state
         return message
 
-    def _redacted(self, message: _Message, side: Side) -> RedactedBody:
+    def _redacted(self, message: Message, side: Side) -> RedactedBody:
         work = self._redactor.withhold_auth if self._withheld else self._redactor.body
         try:
             return work(bytes(message.held), message.fields, side)
@@ -416,9 +318,3 @@ class Recording:
 
 def _nameless(fields: Fields) -> Fields:
     return tuple((name, b"x" * len(value)) for name, value in fields)
-
-
-def _reference(message: _Message, content: bytes) -> Body:
-    if not content:
-        return Body(EMPTY, 0, ())
-    return Body(Digest(hashlib.sha256(content).hexdigest()), len(content), message.pieces(len(content)))

@@ -19,29 +19,18 @@ from secondtake.cassettes import places
 from secondtake.cassettes.content import Decoder, Opaque, codings, decode
 from secondtake.cassettes.errors import TooLarge
 from secondtake.cassettes.exchange import Answer, Fields, Redaction, Request, Side
+from secondtake.cassettes.kinds import BY_NAME, OPAQUE, PREFIX, estimated_bits, looks_random, searchable
 from secondtake.cassettes.needles import Hit, Needles
 from secondtake.cassettes.placeholder import ENTROPY_BITS, collapse, fingerprint, is_placeholder, placed, placeholder, sealed
-from secondtake.cassettes.secrets import (
-    BY_NAME,
-    HEADERS,
-    OPAQUE,
-    PREFIX,
-    URL_HEADERS,
-    Known,
-    estimated_bits,
-    header_kind,
-    looks_random,
-    searchable,
-)
-from secondtake.cassettes.streams import StreamRedactor, binary
+from secondtake.cassettes.secrets import HEADERS, URL_HEADERS, Known, header_kind
+from secondtake.cassettes.settle import merged, settled
+from secondtake.cassettes.streams import StreamRedactor, binary, media_type
 
 __all__ = ["Known", "RedactedBody", "Redactor", "StreamRedactor", "collapse"]
 
 _NAMES_KEPT = 4096
 _HEADS_KEPT = 256
 _LEARN_BYTES = 16
-_PASSES = 16
-"""More are a mistake; then the body is withheld."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +90,7 @@ class Redactor:
 
     def request(self, request: Request) -> tuple[Request, tuple[Redaction, ...]]:
         """`request` with fields, trailers, target and host names redacted; the body reference is left alone."""
-        return _settled(self._request, request)
+        return settled(self._request, request)
 
     def _request(self, request: Request) -> tuple[Request, tuple[Redaction, ...]]:
         side = Side.REQUEST
@@ -119,7 +108,7 @@ class Redactor:
 
     def answer(self, answer: Answer) -> tuple[Answer, tuple[Redaction, ...]]:
         """`answer` with fields, interim fields and trailers redacted; the body reference is left alone."""
-        return _settled(self._answer, answer)
+        return settled(self._answer, answer)
 
     def _answer(self, answer: Answer) -> tuple[Answer, tuple[Redaction, ...]]:
         side = Side.RESPONSE
@@ -139,7 +128,7 @@ class Redactor:
 
     def fields(self, fields: Fields, side: Side, place: str = "trailer") -> tuple[Fields, tuple[Redaction, ...]]:
         """Fields on their own, for example trailers that came last."""
-        return _settled(lambda given: self._fields(given, side, place), fields)
+        return settled(lambda given: self._fields(given, side, place), fields)
 
     def _kind(self, name: bytes) -> str | None:
         try:
@@ -266,7 +255,7 @@ class Redactor:
                 return withheld
             case plain, names:
                 pass
-        kept, redactions = _settled(lambda given: self._text_body(given, media_type(fields), side), plain)
+        kept, redactions = settled(lambda given: self._text_body(given, media_type(fields), side), plain)
         if not redactions:
             return RedactedBody(content)
         return RedactedBody(kept, redactions, decoded=bool(names), codings=names)
@@ -300,7 +289,7 @@ class Redactor:
             find = places.form_values
         else:
             return self._withhold(content, "a login's body that is neither JSON nor a form")
-        kept, redactions = _settled(lambda given: self._auth_text(given, find, side), plain)
+        kept, redactions = settled(lambda given: self._auth_text(given, find, side), plain)
         if not redactions:
             return RedactedBody(content)
         return RedactedBody(kept, redactions, decoded=bool(names), codings=names)
@@ -357,47 +346,6 @@ class Redactor:
             at = hit.stop
         parts.append(content[at:])
         return b"".join(parts), tuple(redactions)
-
-
-def _settled[T](work: Callable[[T], tuple[T, tuple[Redaction, ...]]], value: T) -> tuple[T, tuple[Redaction, ...]]:
-    """Redact until nothing more is found: a placeholder may take away a quote or a `=` by which a place was known.
-
-    Thus doing it twice is doing it once. Without a hit the first pass is the last.
-    """
-    told: tuple[Redaction, ...] = ()
-    for _ in range(_PASSES):
-        before = value
-        value, more = work(value)
-        if value == before:
-            return value, told or more
-        told = (*(one for one in told if not any(_covers(other, one) for other in more)), *more)
-    raise RecursionError("placeholders that never settle")
-
-
-def _covers(outer: Redaction, inner: Redaction) -> bool:
-    return outer.place == inner.place and outer.start <= inner.start and inner.stop <= outer.stop
-
-
-def merged(hits: list[tuple[str, Hit]]) -> list[tuple[str, Hit]]:
-    """Hits in order, those that overlap made one: the range of all, the kind of the longest."""
-    ordered = sorted(hits, key=lambda one: (one[1].start, -one[1].stop))
-    out: list[tuple[str, Hit]] = []
-    for place, hit in ordered:
-        if out and hit.start < out[-1][1].stop:
-            first_place, first = out[-1]
-            longer = hit if hit.stop - hit.start > first.stop - first.start else first
-            out[-1] = (first_place, replace(longer, start=first.start, stop=max(first.stop, hit.stop)))
-        else:
-            out.append((place, hit))
-    return out
-
-
-def media_type(fields: Fields) -> bytes:
-    """The media type of a head, lower-case without parameters; empty when there is none."""
-    for name, value in fields:
-        if len(name) == 12 and name.lower() == b"content-type":
-            return value.partition(b";")[0].strip().lower()
-    return b""
 
 
 def _prefix(content: bytes, names: tuple[str, ...]) -> bytes | None:

@@ -42,6 +42,14 @@ _CHAIN_BYTES = 1024 * 1024
 """Overlapping hits are one hit; a chain of them longer than this is cut."""
 
 
+def media_type(fields: Fields) -> bytes:
+    """The media type of a head, lower-case without parameters; empty when there is none."""
+    for name, value in fields:
+        if len(name) == 12 and name.lower() == b"content-type":
+            return value.partition(b";")[0].strip().lower()
+    return b""
+
+
 def binary(media: bytes, content: bytes | None = None) -> bool:
     """Whether a body of type `media` is not text: said by its type, or, where the type says nothing, by its first bytes."""
     if media.startswith(_BINARY):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from secondtake.cassettes.kinds import KINDS, OPAQUE, Kind
 from secondtake.cassettes.placeholder import PLACEHOLDER, collapse, fingerprint, is_placeholder, placed, placeholder
-from secondtake.cassettes.secrets import KINDS, OPAQUE, Kind
 
 KEY = b"k" * 32
 MARK = fingerprint(KEY, "github-pat", b"value")

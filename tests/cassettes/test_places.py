@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 import pytest
 
 from secondtake.cassettes import places
+from secondtake.cassettes.kinds import OPAQUE
 from secondtake.cassettes.needles import Hit
-from secondtake.cassettes.secrets import OPAQUE
 
 PAT = b"ghp_0123456789abcdefghijklmnopqrstuvwxyz"
 

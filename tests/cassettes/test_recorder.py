@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secondtake.cassettes import limits, recorder
+from secondtake.cassettes import limits, message
 from secondtake.cassettes.exchange import (
     EMPTY,
     Answer,
@@ -26,8 +26,9 @@ from secondtake.cassettes.exchange import (
     Request,
     Side,
 )
+from secondtake.cassettes.message import State
 from secondtake.cassettes.needles import Hit, Needles
-from secondtake.cassettes.recorder import FORWARDED_RULES, TABLE, Event, OutOfOrder, Recording, State
+from secondtake.cassettes.recorder import FORWARDED_RULES, TABLE, Event, OutOfOrder, Recording
 from secondtake.cassettes.records import Chunk, End, Head, Record
 from secondtake.cassettes.redact import Known, RedactedBody, Redactor
 
@@ -131,7 +132,7 @@ def test_how_bytes_are_cut_never_changes_the_end(size: int) -> None:
 def test_a_large_body_goes_out_as_chunks(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """T-R10, T-I3: over the limit it is not held; the digest is that of the chunks, the End holds no bytes of it."""
     monkeypatch.setattr(limits, "BODY_IN_MEMORY_BYTES", 1000)
-    monkeypatch.setattr(recorder, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr(message, "CHUNK_BYTES", 4096)
     monkeypatch.setattr("secondtake.cassettes.streams._BATCH_BYTES", 512)
     body = (b"line of text " * 50 + KEY) * 30
     records, end = play(body, body, step)

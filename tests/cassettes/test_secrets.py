@@ -4,21 +4,8 @@ import re
 
 import pytest
 
-from secondtake.cassettes.secrets import (
-    ENVIRONMENT,
-    HEADERS,
-    KINDS,
-    LEADS,
-    NOT_SECRET_HEADERS,
-    WHOLE,
-    environment_kind,
-    estimated_bits,
-    header_kind,
-    known_in_environment,
-    looks_random,
-    searchable,
-    value_kind,
-)
+from secondtake.cassettes.kinds import KINDS, LEADS, WHOLE, estimated_bits, looks_random, searchable, value_kind
+from secondtake.cassettes.secrets import ENVIRONMENT, HEADERS, NOT_SECRET_HEADERS, environment_kind, header_kind, known_in_environment
 
 TOKENS = {
     "anthropic-api-key": b"sk-ant-api03-Qm9vS2VlcGVyMTIzNDU2Nzg5MGFiY2RlZg",
