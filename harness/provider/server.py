@@ -28,6 +28,9 @@ from secondtake.harness.provider.responses import Responses
 from secondtake.harness.provider.script import CutOff, ErrorEvent, Failure, HowCut, Reply, Scene, Script
 from secondtake.harness.provider.wire import BadCall, Call, Json, Wire, compact
 
+SERVER = "scripted-provider"
+"""The `Server` field of every answer: without it there would be the version of the HTTP library."""
+
 Pacer = Callable[[Scene, Call, int], Awaitable[None]]
 """Awaited before each stream event: the scene, the call, and the event's number from 0. The only clock of the provider."""
 
@@ -190,7 +193,7 @@ class Provider:
     def _models(self, request: web.Request) -> web.StreamResponse:
         models = self.script.models()
         listed, _, wanted = request.path.partition("/models")
-        if listed.endswith("/v1beta"):
+        if listed.endswith("/v1beta") or "x-goog-api-key" in request.headers or "key" in request.query:
             one, many = gemini.model_entry, gemini.model_list
         elif "anthropic-version" in request.headers:
             one, many = anthropic.model_entry, anthropic.model_list
@@ -243,7 +246,7 @@ class Provider:
                 return _failed(wire, call, failure)
             case CutOff() as broken:
                 whole = compact(wire.whole(call, turn, served)).encode()
-                response = web.StreamResponse(headers={"content-type": "application/json", **wire.fields(call)})
+                response = web.StreamResponse(headers=_heads("application/json", wire.fields(call)))
                 response.content_length = len(whole)
                 return await _sent_and_cut(request, seen, response, [whole[: len(whole) // 2]], broken.how)
             case None:
@@ -265,7 +268,7 @@ class Provider:
                 pass
             case _:
                 assert_never(reply.broken)
-        response = web.StreamResponse(headers={"content-type": wire.stream_type, "cache-control": "no-cache", **wire.fields(call)})
+        response = web.StreamResponse(headers=_heads(wire.stream_type, {"cache-control": "no-cache", **wire.fields(call)}))
         response.enable_chunked_encoding()
 
         async def paced(number: int) -> None:
@@ -341,4 +344,8 @@ def _failed(wire: Wire, call: Call | None, failure: Failure) -> web.StreamRespon
 
 
 def _json(value: Json, status: int = 200, fields: Mapping[str, str] | None = None) -> web.StreamResponse:
-    return web.Response(body=compact(value).encode(), status=status, headers={"content-type": "application/json", **(fields or {})})
+    return web.Response(body=compact(value).encode(), status=status, headers=_heads("application/json", fields or {}))
+
+
+def _heads(content_type: str, fields: Mapping[str, str]) -> dict[str, str]:
+    return {"content-type": content_type, "server": SERVER, **fields}

@@ -117,6 +117,8 @@ def test_side_calls_of_model_hosts_are_answered() -> None:
         assert [m["id"] for m in ours.json["data"]] == ["model-1", "model-2"]
         assert (await get("/v1/models")).json["object"] == "list"
         assert (await get("/v1beta/models")).json["models"][0]["name"] == "models/model-1"
+        assert "models" in (await get("/v1/models", x_goog_api_key="k")).json
+        assert (await get("/v1/models")).fields["server"] == "scripted-provider"
         assert (await get("/v1/models/model-2")).json["id"] == "model-2"
         assert (await get("/v1/models/none")).status == 404
         assert (await get("/v1/responses", upgrade="websocket", connection="Upgrade")).status == 426
