@@ -28,6 +28,8 @@ class OpenAIChat:
             return CallKind.COUNT if body is not None and shapes.chat(body) else None
         if body is None:
             return CallKind.COMPLETION if path.endswith((b"/chat/completions", b"/v1/completions")) else None
+        if path.endswith(b"/v1/messages"):  # a Messages call without `max_tokens` is refused by its server, not answered as chat
+            return None
         if path.endswith(b"/completions") and not path.endswith(b"/chat/completions"):
             return CallKind.COMPLETION if "prompt" in body and "model" in body else None
         return CallKind.COMPLETION if shapes.chat(body) else None
