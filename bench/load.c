@@ -14,6 +14,7 @@
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,7 @@ static void *work(void *argument) {
 
 int main(int count, char **argument) {
     if (count != 9) return 64;
+    signal(SIGPIPE, SIG_IGN);  // a proxy that hangs up is a failed request
     struct target target = {atoi(argument[1]), argument[2], atoi(argument[3]), argument[6], atoi(argument[7]), atoi(argument[8]), NULL};
     int connections = atoi(argument[4]);
     long requests = atol(argument[5]), done = 0, failed = 0;

@@ -10,6 +10,7 @@ Writes its certificate to FOLDER/origin-ca.pem and prints its port.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import ipaddress
 import random
@@ -93,4 +94,5 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main(Path(sys.argv[1])))
