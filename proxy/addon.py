@@ -348,6 +348,7 @@ class Wire:
             classify=classify,
             done=done,
         )
+        tape.head()
         handler.tapes.add(tape)
         self._open.add(tape)
         return tape

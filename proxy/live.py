@@ -6,6 +6,7 @@ acknowledged means kept (DESIGN 4).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mitmproxy import http
@@ -62,6 +63,10 @@ IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
 """RFC 9110 9.2.2: may be sent again on a new connection when the reused one was closed without a byte of answer."""
 
 
+_REFUSED_CONNECT = re.compile(r"refused HTTP CONNECT request: ([0-9]{3})")
+"""How mitmproxy words what a chained proxy answered."""
+
+
 class LivePart:
     """Relays and records one exchange."""
 
@@ -92,10 +97,8 @@ class LivePart:
 
     def begin(self, *, end_stream: bool, agree: bool) -> Commands:
         """Record the head, open (or reuse) the one connection this request is granted, and send the head up."""
-        tape = self.tape
-        tape.head()
         if not agree:
-            tape.note("names-disagree: CONNECT, SNI and Host do not name one host")
+            self.tape.note("names-disagree: CONNECT, SNI and Host do not name one host")
         yield from self.connect(end_stream=end_stream)
 
     def connect(self, *, end_stream: bool) -> Commands:
@@ -197,7 +200,8 @@ class LivePart:
             yield from self.upgrade_over(Ending.COMPLETE)
             return
         self.request_over = True
-        self.tape.request_end(self.trailers_up)
+        if not tokens(self.request.fields, b"upgrade"):  # else what follows a 101 still belongs to it
+            self.tape.request_end(self.trailers_up)
         yield from self.stream.to_origin(RequestEndOfMessage(self.stream.stream_id))
 
     # -- the answer ----------------------------------------------------------------------------------------------------
@@ -321,6 +325,8 @@ class LivePart:
         """No answer came: ours is a 502, kept as synthetic, and played as such."""
         stream, wire = self.stream, self.stream.wire
         unreadable = message.startswith(UNREADABLE)
+        if self.route.proxy is not None and (refused := _REFUSED_CONNECT.search(message)) is not None:
+            message = self.route.proxy.explain(int(refused[1]), *self.route.address)
         answer = wire.refusals.unreachable(self.request, message)
         ending = Ending.REFUSED
         if "certificate" in message.lower() or "tls" in message.lower():
@@ -372,16 +378,17 @@ class LivePart:
 
     def upgrade(self, head: ResponseHead) -> Commands:
         """101: what follows is relayed and kept as opaque bytes, both ways, until one side ends."""
-        self.upgraded = self.switching = True
-        if not self.request_over:
-            self.request_over = True
-            self.tape.request_end(())
+        self.upgraded = self.switching = self.request_over = True
         self.tape.note(f"upgraded: {b', '.join(tokens(head.fields, b'upgrade')).decode('latin-1')}")
         yield from self.stream.to_client(head)
         yield from self.stream.to_client(ResponseEndOfMessage(self.stream.stream_id))
 
     def upgrade_over(self, how: Ending) -> Commands:
+        stream = self.stream
         yield from self.tape.end(how)
-        yield from self.stream.to_client(ResponseAbort(self.stream.stream_id))
+        if how is Ending.RESET:
+            yield from stream.to_client(ResponseAbort(stream.stream_id))
+        else:
+            yield from stream.to_client(ResponseProtocolError(stream.stream_id, "upgrade over", ErrorCode.PASSTHROUGH_CLOSE))
         yield from self.cancel_upstream()
         yield from self.stream.finish()

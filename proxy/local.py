@@ -104,7 +104,6 @@ class LocalPart:
         """While recording, what we refused is on the cassette like any exchange, marked as ours."""
         stream = self.stream
         tape = stream.wire.tape(request, self.channel, stream.handler)
-        tape.head()
         tape.request_end()
         tape.response_head(Answer(self.answer.status, b"", "HTTP/1.1", self.answer.fields, synthetic=True))
         if self.answer.body:

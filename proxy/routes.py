@@ -31,6 +31,8 @@ class Route:
     absolute: bool = False
     fields: Fields = ()
     rule: str = ""
+    proxy: Via | None = None
+    """The chained proxy, to explain what it refuses."""
     error: str | None = None
 
 
@@ -84,9 +86,9 @@ def choose(request: Request, connect: tuple[str, int] | None, routes: Routes, up
 def _through(base: Route, via: Via) -> Route:
     """Through a proxy: a tunnel for TLS, an absolute-form request for plain HTTP."""
     if base.tls:
-        return Route(base.address, True, spec(via), via.address, True, base.authority, base.prefix, rule=base.rule)
+        return Route(base.address, True, spec(via), via.address, True, base.authority, base.prefix, rule=base.rule, proxy=via)
     fields: Fields = ((b"Proxy-Authorization", via.authorization),) if via.authorization else ()
-    return Route(via.address, via.scheme == "https", None, via.address, True, base.authority, base.prefix, True, fields, base.rule)
+    return Route(via.address, via.scheme == "https", None, via.address, True, base.authority, base.prefix, True, fields, base.rule, via)
 
 
 def spec(via: Via) -> ServerSpec:

@@ -11,7 +11,7 @@ import pytest
 
 from secondtake.cassettes.exchange import Ending
 from secondtake.proxy.policy import Pace
-from tests.proxy.world import HOST, H2Client, Script, reply, reply_and_close, reset, simple, world
+from tests.proxy.world import HOST, H2Client, Script, reply, reply_and_close, reset, simple, until, world
 
 SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -249,7 +249,7 @@ async def test_key_order_in_json_does_not_matter(tmp_path: Path) -> None:
 
 
 async def test_recorded_fields_are_served_unchanged(tmp_path: Path) -> None:
-    """Stock row 11, T-M1, T-F1, T-F4, T-E7: Date, cookies (count, order, case) and rate limits as they were, in latin-1 and UTF-8 octets."""
+    """Stock row 11, T-M1, T-F1, T-F4, T-E7: Date, cookies (count, order, case) and rate limits as they were, octet for octet."""
     fields = (
         b"Date: Mon, 01 Jan 2024 00:00:00 GMT\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nset-cookie: c=3\r\nX-WeIrD: \xe9 \xc3\xa9\r\n"
         b"retry-after: 7\r\nanthropic-ratelimit-requests-remaining: 0\r\nrequest-id: req_1\r\n"
@@ -471,7 +471,7 @@ async def test_an_upload_is_relayed_as_it_comes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("final", [b"417", b"100"])
 async def test_expect_continue_is_the_origins_to_answer(tmp_path: Path, final: bytes) -> None:
-    """T-C7, T-R3: 417 before the body, or 100 and then 200; in replay the client is never stuck, and a refusal before the body stays one."""
+    """T-C7, T-R3: 417 before the body, or 100 and then 200; in replay the client is never stuck; an early refusal stays one."""
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
         if final == b"417":
@@ -507,9 +507,9 @@ async def test_what_goes_up_is_what_came_but_for_the_declared_rules(tmp_path: Pa
     async with world(tmp_path, {b"/p": reply(simple(b""))}) as w:
         await w.record()
         port = w.origin.port
-        sent = (
-            b"GET /p?b=2&a=1 HTTP/1.1\r\nHost: %s:%d\r\nX-Tag: 1\r\nx-TAG: 2\r\nX-Hop: z\r\nConnection: x-hop\r\nAccept: */*\r\n\r\n"
-            % (HOST.encode(), port)
+        sent = b"GET /p?b=2&a=1 HTTP/1.1\r\nHost: %s:%d\r\nX-Tag: 1\r\nx-TAG: 2\r\nX-Hop: z\r\nConnection: x-hop\r\nAccept: */*\r\n\r\n" % (
+            HOST.encode(),
+            port,
         )
         client = await w.client()
         await client.send(sent)
@@ -629,8 +629,7 @@ async def test_the_last_byte_waits_for_the_commit_and_no_other_does(tmp_path: Pa
             await client.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path, HOST.encode()))
             if before:
                 await client.until(before)
-            while not w.writer.waiting:
-                await asyncio.sleep(0.001)
+            await until(lambda: w.writer.waiting)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(client.reader.read(1), 0.05)
             w.writer.waiting.pop()()

@@ -99,6 +99,12 @@ class Origin:
                 writer.close()
 
 
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for something another task brings about."""
+    while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
+        await asyncio.sleep(0.001)
+
+
 def reset(writer: asyncio.StreamWriter) -> None:
     """End with RST: an abort alone is a FIN where nothing is unread."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -257,7 +263,7 @@ class World:
     async def record(self, **settings: Any) -> Wire:
         """Start recording. Every name resolves to loopback, where the origin listens."""
         given: dict[str, Any] = {"loopback": True, **settings}
-        made = Settings(Mode.RECORD, trust=self.world_authority.ca_path, **given)
+        made = Settings(Mode.RECORD, **{"trust": self.world_authority.ca_path, **given})
         wire = Wire(
             made,
             self.authority,
@@ -278,9 +284,7 @@ class World:
         made = Settings(Mode.REPLAY, trust=self.world_authority.ca_path, **settings)
         player = Player(cassette, self.redactor, options=options)
         hosts = frozenset(row.host for row in cassette.rows)
-        return await self._start(
-            Wire(made, self.authority, redactor=self.redactor, now_us=self.now_us, player=player, known_hosts=hosts)
-        )
+        return await self._start(Wire(made, self.authority, redactor=self.redactor, now_us=self.now_us, player=player, known_hosts=hosts))
 
     async def _start(self, wire: Wire) -> Wire:
         await self.stop()
@@ -317,7 +321,9 @@ class World:
             context.set_alpn_protocols(list(alpn))
         return context
 
-    async def client(self, host: str = HOST, port: int | None = None, *, sni: str | None = None, alpn: tuple[str, ...] = ("http/1.1",)) -> Client:
+    async def client(
+        self, host: str = HOST, port: int | None = None, *, sni: str | None = None, alpn: tuple[str, ...] = ("http/1.1",)
+    ) -> Client:
         """TLS inside a tunnel."""
         client = await self.tunnel(host, port)
         await client.writer.start_tls(self.context(*alpn), server_hostname=sni or host)
@@ -327,7 +333,9 @@ class World:
         """One request on a connection of its own, read by its framing."""
         client = await self.client(host)
         length = b"Content-Length: %d\r\n" % len(body) if body else b""
-        await client.send(b"%s %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n%s" % (method.encode(), path.encode(), host.encode(), fields, length, body))
+        await client.send(
+            b"%s %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n%s" % (method.encode(), path.encode(), host.encode(), fields, length, body)
+        )
         got = await client.response(head_only=method == "HEAD")
         await client.close()
         return got
