@@ -17,8 +17,8 @@ from secondtake.cassettes.cassette import Cassette, Fault, Parts, Severity, Stat
 from secondtake.cassettes.errors import Corrupt, Locked, NotFound
 from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.files import COPY_BYTES, Files, Region
+from secondtake.cassettes.folder import JOURNAL, write_index
 from secondtake.cassettes.objects import check, object_parts, open_object
-from secondtake.cassettes.writer import JOURNAL, write_index
 from secondtake.cassettes.zipped import Member
 
 README = "README.txt"
@@ -253,4 +253,3 @@ def _take_object(files: Files, cassette: Cassette, digest: Digest, packed: bool,
     files.make_folder(place.parent)
     files.rename(beside, place)
     files.sync_folder(place.parent)
-

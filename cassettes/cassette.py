@@ -104,7 +104,7 @@ class Scan:
     tree: merkle.Tree = field(default_factory=merkle.Tree)
     heads: dict[int, tuple[Head, Place]] = field(default_factory=dict)
     closing: Closing | None = None
-    close: Place = Place(0, 0)
+    close: Place = NOWHERE
     close_checksum: int = 0
     whole_bytes: int = PREFACE_BYTES
     """Up to here every frame is whole."""
@@ -124,7 +124,7 @@ def scan(region: Readable, *, mark: int | None = None, each_end: Callable[[Frame
     gap: Gap | None = None
     for frame in journal.walk(region):
         if isinstance(frame, Gap):
-            if frame.stop >= region.size_bytes or (mark is not None and frame.start >= mark):
+            if frame.stop >= region.size_bytes or (mark is not None and frame.start >= mark and not _closed_behind(region, frame.stop)):
                 gap = frame
                 break
             found.faults.append(_damaged(frame.start, f"{frame.stop - frame.start} bytes are no whole frame"))
@@ -147,6 +147,11 @@ def scan(region: Readable, *, mark: int | None = None, each_end: Callable[[Frame
         message = f"{mark - found.whole_bytes} bytes that had been durable are missing at the end"
         found.faults.append(Fault("incomplete_tail", Severity.ERROR, message, offset=found.whole_bytes))
     return found
+
+
+def _closed_behind(region: Readable, offset: int) -> bool:
+    """Whether a closing record stands behind `offset`: it is written when all before it is durable, so what is not whole was damaged."""
+    return any(isinstance(frame, Frame) and frame.kind == Kind.CLOSE for frame in journal.walk(region, offset))
 
 
 def _damaged(offset: int, message: str) -> Fault:
@@ -204,7 +209,7 @@ class Parts:
 
 
 class _Opened(NamedTuple):
-    index: Index
+    rows: Index
     state: State
     root: str | None
     meta: Mapping[str, object]

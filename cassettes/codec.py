@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
 import zstandard
 
-from secondtake.cassettes import journal, varint
+from secondtake.cassettes import journal, splices
 from secondtake.cassettes.digest import digest_of, raw
 from secondtake.cassettes.errors import Corrupt
 from secondtake.cassettes.exchange import Digest
@@ -30,6 +30,7 @@ from secondtake.cassettes.limits import (
     OBJECT_BYTES,
     RECORD_BYTES,
 )
+from secondtake.cassettes.splices import Splice
 
 
 class Encoding(IntEnum):
@@ -38,14 +39,6 @@ class Encoding(IntEnum):
     PLAIN = 0
     ZSTD = 1
     DELTA = 2
-
-
-class Splice(NamedTuple):
-    """Bytes start:stop of the base are replaced by the next `size` literal bytes."""
-
-    start: int
-    stop: int
-    size: int
 
 
 class Encoded(NamedTuple):
@@ -59,98 +52,6 @@ class Encoded(NamedTuple):
     splices: tuple[Splice, ...] = ()
 
 
-MAX_SPLICES = 64
-_ANCHOR_BYTES = 48
-_STEPS = (0, 64, 256, 1024, 4096, 16384, 65536)
-
-
-def common_prefix(a: bytes, b: bytes, start_a: int = 0, start_b: int = 0, limit: int | None = None) -> int:
-    """How many bytes from `start_a` and `start_b` on are equal, at most `limit`."""
-    longest = min(len(a) - start_a, len(b) - start_b)
-    if limit is not None:
-        longest = min(longest, limit)
-    same, step = 0, 256
-    while same < longest:
-        step = min(step, longest - same)
-        if a[start_a + same : start_a + same + step] == b[start_b + same : start_b + same + step]:
-            same += step
-            step = min(step * 4, 1 << 18)
-        elif step == 1:
-            break
-        else:
-            step = max(step // 8, 1)
-            longest = min(longest, same + step * 8)
-    return same
-
-
-def common_suffix(a: bytes, b: bytes, limit: int, end_a: int | None = None, end_b: int | None = None) -> int:
-    """How many bytes before `end_a` and `end_b` are equal, at most `limit`."""
-    end_a, end_b = len(a) if end_a is None else end_a, len(b) if end_b is None else end_b
-    longest = min(end_a, end_b, limit)
-    same, step = 0, 256
-    while same < longest:
-        step = min(step, longest - same)
-        if a[end_a - same - step : end_a - same] == b[end_b - same - step : end_b - same]:
-            same += step
-            step = min(step * 4, 1 << 18)
-        elif step == 1:
-            break
-        else:
-            step = max(step // 8, 1)
-            longest = min(longest, same + step * 8)
-    return same
-
-
-def splices(base: bytes, new: bytes) -> tuple[Splice, ...]:
-    """Ranges of `base` to replace so that it becomes `new`, in order, at most MAX_SPLICES. Not minimal, but quick: two comparisons, and
-    a bounded search for where the two meet again after each difference."""
-    here = common_prefix(base, new)
-    tail = common_suffix(base, new, min(len(base), len(new)) - here)
-    base_end, new_end = len(base) - tail, len(new) - tail
-    made: list[Splice] = []
-    there = here
-    budget = 8 * len(new) + (1 << 16)
-    while here < base_end and there < new_end and len(made) < MAX_SPLICES - 1 and budget > 0:
-        for step in _STEPS:
-            anchor = base[here + step : min(here + step + _ANCHOR_BYTES, base_end)]
-            if len(anchor) < _ANCHOR_BYTES:
-                budget = 0
-                break
-            found = new.find(anchor, there, new_end)
-            budget -= (found if found >= 0 else new_end) - there
-            if found >= 0:
-                back = common_suffix(base, new, min(step, found - there), here + step, found)
-                start, stop = here, here + step - back
-                made.append(Splice(start, stop, found - back - there))
-                along = common_prefix(base, new, here + step, found, min(base_end - here - step, new_end - found))
-                here, there = here + step + along, found + along
-                break
-        else:
-            break
-    if here < base_end or there < new_end:
-        made.append(Splice(here, base_end, new_end - there))
-    return tuple(made)
-
-
-def literals(new: bytes, made: tuple[Splice, ...]) -> bytes:
-    """The bytes of `new` that the splices bring in."""
-    parts: list[bytes] = []
-    shift = 0
-    for splice in made:
-        start = splice.start + shift
-        parts.append(new[start : start + splice.size])
-        shift += splice.size - (splice.stop - splice.start)
-    return b"".join(parts)
-
-
-def apply(base: bytearray, made: tuple[Splice, ...], literal: bytes) -> None:
-    """Turn `base` into the body, in place; last splice first, so that earlier offsets stay right."""
-    end = len(literal)
-    for splice in reversed(made):
-        base[splice.start : splice.stop] = literal[end - splice.size : end]
-        end -= splice.size
-
-
 _FIXED = struct.Struct("<32sBI")
 _BASE = struct.Struct("<QIH")
 
@@ -160,13 +61,7 @@ def pack(body: Encoded) -> bytes:
     fixed = _FIXED.pack(raw(body.digest), body.encoding, body.size_bytes)
     if body.base is None:
         return fixed + body.data
-    table = bytearray()
-    before = 0
-    for splice in body.splices:
-        varint.put(table, splice.start - before)
-        varint.put(table, splice.stop - splice.start)
-        varint.put(table, splice.size)
-        before = splice.stop
+    table = splices.pack(body.splices)
     return fixed + _BASE.pack(body.base.offset, body.base.length, len(table)) + table + body.data
 
 
@@ -186,22 +81,7 @@ def unpack(payload: bytes) -> Encoded:
     table = payload[start : start + table_bytes]
     if len(table) < table_bytes:
         raise Corrupt("a body frame's splices are cut short")
-    return Encoded(Digest(name.hex()), size, how, payload[start + table_bytes :], Place(offset, length), _as_splices(table))
-
-
-def _as_splices(table: bytes) -> tuple[Splice, ...]:
-    numbers = varint.all_of(table, 3 * MAX_SPLICES)
-    if len(numbers) % 3:
-        raise Corrupt("a body frame's splices are cut short")
-    made: list[Splice] = []
-    before = 0
-    for gap, length, size in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
-        start = before + gap
-        before = start + length
-        if before > RECORD_BYTES or size > RECORD_BYTES:
-            raise Corrupt("a body frame's splices are out of range")
-        made.append(Splice(start, before, size))
-    return tuple(made)
+    return Encoded(Digest(name.hex()), size, how, payload[start + table_bytes :], Place(offset, length), splices.unpack(table))
 
 
 @dataclass(slots=True)
@@ -238,7 +118,7 @@ class BodyEncoder:
         chosen = self._base(data, conversation) if 64 <= len(data) <= DELTA_BODY_BYTES else None
         if chosen is not None:
             base, made, head = chosen
-            literal = literals(data, made)
+            literal = splices.literals(data, made)
             packed = self._compressor(base.root).compress(literal) if literal else b""
             encoded = Encoded(digest, len(data), Encoding.DELTA, packed, base.place, made)
             cost = base.cost_us + cost_of(len(literal), len(data), len(made), len(packed))
@@ -251,7 +131,9 @@ class BodyEncoder:
         else:
             encoded = Encoded(digest, len(data), Encoding.PLAIN, data)
         full = Place(0, 0)
-        return encoded, _Known(full, data, cost_of(len(data), len(data), 0, len(packed)), full, True) if 64 <= len(data) <= DELTA_BODY_BYTES else None
+        if not 64 <= len(data) <= DELTA_BODY_BYTES:
+            return encoded, None
+        return encoded, _Known(full, data, cost_of(len(data), len(data), 0, len(packed)), full, True)
 
     def _compresses(self, data: bytes) -> bool:
         return compresses(data, self._quick)
@@ -268,7 +150,7 @@ class BodyEncoder:
         for one in reversed(known):
             if full and not one.head:
                 continue
-            made = splices(one.data, data)
+            made = splices.between(one.data, data)
             literal_bytes = sum(splice.size for splice in made)
             if literal_bytes * 4 > len(data) * 3 and len(data) > 64 * 1024:
                 unlike += 1
@@ -430,7 +312,7 @@ class BodyDecoder:
             literal = journal.unpack(body.data, wanted, dictionary) if wanted else b""
             if len(literal) != wanted:
                 raise Corrupt(f"the body {body.digest} does not fit what it stands on")
-            apply(built, body.splices, literal)
+            splices.apply(built, body.splices, literal)
             if len(built) != body.size_bytes:
                 raise Corrupt(f"the body {body.digest} has another size than it claims")
         return _Held(bytes(built), held.root)

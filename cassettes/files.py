@@ -121,12 +121,12 @@ class DiskFiles:
                 self.make_folder_once(folder)
             except FileExistsError:
                 if not folder.is_dir():
-                    raise
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
             self.sync_folder(folder.parent)
 
     def make_folder_once(self, path: Path) -> None:
-        os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)
+        path.mkdir(0o700)
+        path.chmod(0o700)
 
     def create(self, path: Path) -> int:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_APPEND, 0o600)
@@ -210,16 +210,16 @@ class DiskFiles:
             os.close(fd)
 
     def rename(self, old: Path, new: Path) -> None:
-        os.rename(old, new)
+        old.rename(new)
 
     def link(self, old: Path, new: Path) -> None:
         os.link(old, new, follow_symlinks=False)
 
     def remove(self, path: Path) -> None:
-        os.unlink(path)
+        path.unlink()
 
     def remove_folder(self, path: Path) -> None:
-        os.rmdir(path)
+        path.rmdir()
 
     def names(self, path: Path) -> list[str]:
         try:
@@ -231,7 +231,7 @@ class DiskFiles:
                 return []
             raise
         try:
-            return sorted(os.listdir(fd))
+            return sorted(os.listdir(fd))  # noqa: PTH208  # by descriptor: a Path would follow a link put there meanwhile
         finally:
             os.close(fd)
 

@@ -217,7 +217,7 @@ class FrameReader:
 
     def frame_at(self, place: Place, kind: Kind) -> Frame:
         """The frame at `place`. Raises Corrupt when it is not whole or of another kind."""
-        if not (PREFACE_BYTES <= place.offset and HEADER_BYTES <= place.length <= HEADER_BYTES + RECORD_BYTES):
+        if not (place.offset >= PREFACE_BYTES and HEADER_BYTES <= place.length <= HEADER_BYTES + RECORD_BYTES):
             raise Corrupt(f"no frame can stand at offset {place.offset}, length {place.length}")
         found = whole(self.region.read(place.offset, place.length), place.offset)
         if found is None or found.place != place:

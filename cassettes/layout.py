@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TypeVar, cast
+from typing import cast
 
 import msgpack
 
@@ -40,9 +40,6 @@ type Packed = dict[str, object]
 
 LATER = "\x00later"
 """Where `Exchange.details` keeps fields that a later minor version wrote, so that copying the exchange keeps them."""
-
-_T = TypeVar("_T")
-_E = TypeVar("_E", bound=StrEnum)
 
 
 def pack(value: object) -> bytes:
@@ -180,7 +177,7 @@ def pack_head(head: Head) -> bytes:
 # Unpacking: every value is checked for its type; the errors say which.
 
 
-def take(made: Mapping[str, object], key: str, kind: type[_T] | tuple[type[_T], ...], default: _T | None = None) -> _T:
+def take[T](made: Mapping[str, object], key: str, kind: type[T] | tuple[type[T], ...], default: T | None = None) -> T:
     """The value under `key`, which must be of `kind`; `default` where it is missing. Raises Corrupt."""
     value = made.get(key, default)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
@@ -195,14 +192,14 @@ def mapping(value: object) -> Mapping[str, object]:
     return cast(Mapping[str, object], value)
 
 
-def each(value: object, kind: type[_T]) -> list[_T]:
+def each[T](value: object, kind: type[T]) -> list[T]:
     """`value` as a list of `kind`. Raises Corrupt."""
     if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
         raise Corrupt(f"a record holds something else than a list of {kind.__name__}")
     return value
 
 
-def _choice(kind: type[_E], value: object) -> _E:
+def _choice[E: StrEnum](kind: type[E], value: object) -> E:
     try:
         return kind(cast(str, value))
     except ValueError as error:
@@ -312,11 +309,26 @@ def _as_redaction(value: object) -> Redaction:
 
 
 _KNOWN = frozenset(
-    "seq channel started request answer ended ended_at keys forwarded redactions notes answered adapter details".split()
+    {
+        "seq",
+        "channel",
+        "started",
+        "request",
+        "answer",
+        "ended",
+        "ended_at",
+        "keys",
+        "forwarded",
+        "redactions",
+        "notes",
+        "answered",
+        "adapter",
+        "details",
+    }
 )
 
 
-def _guarded(make: Callable[[], _T]) -> _T:
+def _guarded[T](make: Callable[[], T]) -> T:
     try:
         return make()
     except RecordedError:

@@ -1,12 +1,12 @@
 """A folder of cassettes. Layout and every byte: docs/format.md.
 
-    cassettes/NAME/journal      the recording (locked while it is written)
-    cassettes/NAME/index        a cache of it
-    cassettes/NAME/reserve      space kept free, and how much is durable; only while recording
-    cassettes/NAME/spool-…      a large body on its way to being an object; only while recording
-    objects/ab/abcdef…          large bodies, by the SHA-256 of their content
-    lock                        shared by recorders, exclusive for `gc`
-    key                         the store's redaction key, never exported
+cassettes/NAME/journal      the recording (locked while it is written)
+cassettes/NAME/index        a cache of it
+cassettes/NAME/reserve      space kept free, and how much is durable; only while recording
+cassettes/NAME/spool-…      a large body on its way to being an object; only while recording
+objects/ab/abcdef…          large bodies, by the SHA-256 of their content
+lock                        shared by recorders, exclusive for `gc`
+key                         the store's redaction key, never exported
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from secondtake.cassettes import bundle, journal, layout, names, verify
+from secondtake.cassettes import bundle, garbage, journal, layout, names
 from secondtake.cassettes.cassette import Cassette, Parts, State
 from secondtake.cassettes.errors import Corrupt, Locked, NameTaken, NotFound, NotStored, RecordedError, TooLarge
 from secondtake.cassettes.exchange import Digest, Side
 from secondtake.cassettes.files import DiskFiles, Files, Region, errno_name
+from secondtake.cassettes.folder import INDEX, JOURNAL, MARK_BYTES, RESERVE, RESERVE_BYTES, read_mark, spool_name
+from secondtake.cassettes.garbage import CASSETTES, KEY, NEW, OLD
 from secondtake.cassettes.journal import FrameWriter, Kind
 from secondtake.cassettes.limits import INDEX_BYTES, META_BYTES
 from secondtake.cassettes.objects import FOLDER as OBJECTS
-from secondtake.cassettes.objects import PACKED, object_parts
-from secondtake.cassettes.writer import INDEX, JOURNAL, MARK_BYTES, RESERVE, RESERVE_BYTES, SPOOL, Held, Writer, read_mark, spool_name
+from secondtake.cassettes.objects import object_parts
+from secondtake.cassettes.verify import Report, check
+from secondtake.cassettes.writer import Held, Writer
 
-CASSETTES = "cassettes"
 LOCK = "lock"
-KEY = "key"
 KEY_BYTES = 32
-NEW = ".new-"
-OLD = ".old-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +49,6 @@ class Summary:
     root: str | None
     trouble: str | None = None
     """Why it cannot be opened (state `damaged`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """What `gc` removed, or would."""
-
-    files: tuple[str, ...]
-    """Paths inside the store."""
-    size_bytes: int
 
 
 class Store:
@@ -145,7 +135,7 @@ class Store:
                 with contextlib.suppress(OSError):
                     self._files.close(one)
             with contextlib.suppress(OSError):
-                self._erase(beside)
+                garbage.erase(self._files, beside)
             raise
         return Held(fd, reserve, store_lock), len(head)
 
@@ -176,15 +166,15 @@ class Store:
             if errno_name(error) in ("ENOTEMPTY", "EEXIST", "ENOTDIR"):
                 raise NameTaken(f"cassette `{name}` exists", hint="choose another name, or give `--replace`") from error
             raise
-        self._files.sync_folder(self.root / CASSETTES)
+        try:
+            self._files.sync_folder(self.root / CASSETTES)
+        except OSError:
+            with contextlib.suppress(OSError):
+                garbage.erase(self._files, self._folder(name))
+            raise
         if old is not None:
             with contextlib.suppress(OSError):
-                self._erase(old)
-
-    def _erase(self, folder: Path) -> None:
-        for name in self._files.names(folder):
-            self._files.remove(folder / name)
-        self._files.remove_folder(folder)
+                garbage.erase(self._files, old)
 
     def remove(self, name: str) -> None:
         """Take a cassette away; its objects stay until `gc`. Raises NotFound, Locked, NotStored."""
@@ -195,7 +185,7 @@ class Store:
             old = self._aside(OLD, name)
             self._files.rename(self._folder(name), old)
             self._files.sync_folder(self.root / CASSETTES)
-            self._erase(old)
+            garbage.erase(self._files, old)
 
     def key(self, entropy: Callable[[int], bytes]) -> bytes:
         """The store's redaction key: 32 bytes, made with `entropy` the first time. Raises NotStored, Corrupt."""
@@ -354,21 +344,21 @@ class Store:
         except (RecordedError, OSError) as error:
             return Summary(name, State.DAMAGED, 0, size, None, None, str(error))
 
-    def verify(self, name: str, *, quick: bool = False, subset: tuple[int, int] | None = None, root: str | None = None) -> verify.Report:
+    def verify(self, name: str, *, quick: bool = False, subset: tuple[int, int] | None = None, root: str | None = None) -> Report:
         """Check a cassette, or an exported file. Raises NotFound, BadInput; damage is in the report."""
         if names.looks_like_path(name):
             return self._verify_file(Path(name), quick=quick, subset=subset, root=root)
         full = self.resolve(name)
-        return verify.check(full, lambda: self._parts(full), quick=quick, subset=subset, root=root)
+        return check(full, lambda: self._parts(full), quick=quick, subset=subset, root=root)
 
-    def _verify_file(self, path: Path, *, quick: bool = False, subset: tuple[int, int] | None = None, root: str | None = None) -> verify.Report:
-        report = verify.check(str(path), lambda: bundle.parts(self._files, path), quick=quick, subset=subset, root=root)
+    def _verify_file(self, path: Path, *, quick: bool = False, subset: tuple[int, int] | None = None, root: str | None = None) -> Report:
+        report = check(str(path), lambda: bundle.parts(self._files, path), quick=quick, subset=subset, root=root)
         if quick or subset is not None or not report.readable:
             return report
         return dataclasses.replace(report, faults=(*report.faults, *bundle.sums_faults(self._files, path)))
 
     def export(self, name: str, path: Path) -> None:
-        """Write a cassette and its objects as one file; the same content gives the same bytes. Raises NotFound, Corrupt, Locked, NotStored."""
+        """Write a cassette and its objects as one file; same content, same bytes. Raises NotFound, Corrupt, Locked, NotStored."""
         full = self.resolve(name)
         with Cassette(self._parts(full)) as cassette, self._storing(str(path)):
             bundle.write(self._files, cassette, path)
@@ -393,63 +383,26 @@ class Store:
             except BaseException:
                 if beside is not None:
                     with contextlib.suppress(OSError):
-                        self._erase(beside)
+                        garbage.erase(self._files, beside)
                 raise
             finally:
                 self._files.close(lock)
         return chosen
 
-    def gc(self, *, dry_run: bool = False) -> Collected:
+    def gc(self, *, dry_run: bool = False) -> garbage.Collected:
         """Remove objects no cassette refers to, and what interrupted recordings left behind. Raises Locked while a recording runs,
         Corrupt when a cassette cannot be read (what it refers to is then unknown), NotStored."""
         if self._files.status(self.root) is None:
-            return Collected((), 0)
+            return garbage.Collected((), 0)
         with self._storing("gc"):
             fd = self._files.open_lock(self.root / LOCK)
             try:
                 if not self._files.lock(fd, exclusive=True, wait=False):
                     raise Locked("a recording is running in this store", hint="run `secondtake gc` when it has ended")
-                doomed = [*self._left_behind(), *self._unreferenced()]
-                size = 0
-                for path in doomed:
-                    status = self._files.status(path)
-                    size += 0 if status is None else status.allocated_bytes
-                    if not dry_run:
-                        if status is not None and status.is_folder:
-                            self._erase(path)
-                        else:
-                            self._files.remove(path)
+                used: set[tuple[Digest, bool]] = set()
+                for name in self._names():
+                    with Cassette(self._parts(name)) as cassette:
+                        used.update(cassette.objects())
+                return garbage.collect(self._files, self.root, used, dry_run=dry_run)
             finally:
                 self._files.close(fd)
-        return Collected(tuple(path.relative_to(self.root).as_posix() for path in doomed), size)
-
-    def _left_behind(self) -> Iterator[Path]:
-        """Folders that never became a cassette or no longer are one, spools, reserves and half-written indexes. No recorder runs."""
-        for name in self._files.names(self.root):
-            if name.startswith(f"{KEY}{NEW}"):
-                yield self.root / name
-        for name in self._files.names(self.root / CASSETTES):
-            folder = self.root / CASSETTES / name
-            if name.startswith((NEW, OLD)):
-                yield folder
-            elif names.is_name(name):
-                for one in self._files.names(folder):
-                    if one.startswith(SPOOL) or one == f"{INDEX}.new":
-                        yield folder / one
-
-    def _unreferenced(self) -> Iterator[Path]:
-        used: set[tuple[Digest, bool]] = set()
-        for name in self._names():
-            with Cassette(self._parts(name)) as cassette:
-                used.update(cassette.objects())
-        known = {object_parts(digest, packed)[1:] for digest, packed in used}
-        for folder in self._files.names(self.root / OBJECTS):
-            for name in self._files.names(self.root / OBJECTS / folder):
-                if (folder, name) not in known and _is_object(folder, name):
-                    yield self.root / OBJECTS / folder / name
-
-
-def _is_object(folder: str, name: str) -> bool:
-    digest = name.removesuffix(PACKED)
-    return len(digest) == 64 and digest.startswith(folder) and all(digit in "0123456789abcdef" for digit in digest)
-

@@ -147,7 +147,8 @@ def _check(name: str, parts: Parts, quick: bool, subset: tuple[int, int] | None,
     uses = _chosen(found, subset)
     faults += _body_faults(parts, uses, quick)
     size = sum(use.size_bytes for _, use in uses)
-    return Report(name, state, computed.hex(), scanned.tree.size, len(uses), parts.journal.size_bytes + (0 if quick else size), tuple(faults))
+    read_bytes = parts.journal.size_bytes + (0 if quick else size)
+    return Report(name, state, computed.hex(), scanned.tree.size, len(uses), read_bytes, tuple(faults))
 
 
 def _index_faults(parts: Parts, scanned: Scan, *, sound: bool) -> Iterator[Fault]:
@@ -159,9 +160,14 @@ def _index_faults(parts: Parts, scanned: Scan, *, sound: bool) -> Iterator[Fault
             return
     message = FAULTS["index_stale"]
     try:
-        index.unpack(parts.index_bytes)
+        size = index.unpack(parts.index_bytes)[1][0]
     except Corrupt as error:
         message = str(error)
+    else:
+        if scanned.closing is None:
+            message = f"the index was made of a journal of {size} bytes with a closing record; that record is lost"
+            yield Fault("incomplete_tail", Severity.ERROR, message, offset=scanned.whole_bytes)
+            return
     yield Fault("index_stale", Severity.WARNING, message)
 
 
@@ -201,4 +207,3 @@ def _object_faults(parts: Parts, digest: Digest, use: _Use, quick: bool) -> Iter
         yield Fault("object_damaged", Severity.ERROR, str(error), use.seq, use.offset)
     finally:
         parts.release(region)
-

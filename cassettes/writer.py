@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import struct
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,18 +19,12 @@ from secondtake.cassettes import codec, index, journal, layout, merkle
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.exchange import EMPTY, Body, Digest, Exchange, Side
 from secondtake.cassettes.files import Files, errno_name
+from secondtake.cassettes.folder import RESERVE, durable_mark, spool_name, write_index
 from secondtake.cassettes.index import NOWHERE, PACKED_OBJECT, PLAIN_OBJECT
 from secondtake.cassettes.journal import FrameWriter, Kind, Place
 from secondtake.cassettes.limits import BODY_IN_MEMORY_BYTES
 from secondtake.cassettes.objects import Spool
 from secondtake.cassettes.records import Chunk, End, Head, Record
-
-JOURNAL = "journal"
-INDEX = "index"
-RESERVE = "reserve"
-SPOOL = "spool-"
-RESERVE_BYTES = 16 * 1024
-"""Kept free for the closing record of a recording that filled the disk."""
 
 type Done = Callable[[NotStored | None], None]
 
@@ -58,11 +50,6 @@ type _Item = tuple[Head | Chunk, int] | _Commit | _Close | _Abandon
 
 _OVERHEAD_BYTES = 512
 """What a queued record weighs beside its bodies."""
-
-
-def spool_name(seq: int, side: Side) -> str:
-    """The file a streamed body grows in."""
-    return f"{SPOOL}{seq}-{side}"
 
 
 @dataclass(slots=True)
@@ -96,34 +83,6 @@ class Held(NamedTuple):
     journal: int
     reserve: int
     store: int
-
-
-def write_index(files: Files, folder: Path, packed: bytes) -> None:
-    """Put an index into a cassette's folder. Not synced: it is a cache, and a torn one is noticed. Raises OSError."""
-    beside = folder / f"{INDEX}.new"
-    fd = files.create(beside)
-    try:
-        files.write(fd, packed)
-    finally:
-        files.close(fd)
-    files.rename(beside, folder / INDEX)
-
-
-MARK_BYTES = 12
-
-
-def durable_mark(offset: int) -> bytes:
-    """What stands at the beginning of the reserve: how much of the journal is known to be durable."""
-    number = struct.pack("<Q", offset)
-    return number + struct.pack("<I", zlib.crc32(number))
-
-
-def read_mark(data: bytes) -> int | None:
-    """The counterpart of `durable_mark`; None for anything else."""
-    if len(data) < MARK_BYTES:
-        return None
-    (offset,) = struct.unpack_from("<Q", data)
-    return int(offset) if durable_mark(offset) == data[:MARK_BYTES] else None
 
 
 class Writer:
@@ -238,7 +197,7 @@ class Writer:
                 self._sync(batch)
             except OSError as error:
                 self._fail(NotStored(f"cassette `{self.name}`: {error.strerror or error}", reason=errno_name(error)))
-            except Exception as error:  # a record that cannot be kept must not be claimed, nor may its waiter wait for ever
+            except Exception as error:  # noqa: BLE001  # a record that cannot be kept must not be claimed, nor may its waiter wait for ever
                 self._fail(NotStored(f"cassette `{self.name}`: {type(error).__name__}: {error}", reason="bad-record"))
             self._answer(batch)
         self._release()
@@ -359,7 +318,7 @@ class Writer:
         for done in waiting:
             try:
                 done(self._failed)
-            except Exception as error:  # a callback of another's must not end the recording; `close` raises it
+            except Exception as error:  # noqa: BLE001  # a callback of another's must not end the recording; `close` raises it
                 self._callback_error = self._callback_error or error
 
     def _close_record(self, meta: Mapping[str, object], state: str) -> bytes:

@@ -131,7 +131,7 @@ def _end(region: Region) -> tuple[int, int, int]:
     magic, _, _, _, count, size, start, comment = _END.unpack(data)
     if magic != 0x06054B50 or comment:
         raise Corrupt(_FOREIGN)
-    if count == _MANY or size == _BIG or start == _BIG:
+    if count == _MANY or _BIG in (size, start):
         at = region.size_bytes - _END.size - _LOCATOR.size - _END64.size
         data = region.read(at, _END64.size)
         if at < 0 or len(data) != _END64.size:
@@ -153,7 +153,7 @@ def _members(data: bytes, count: int) -> list[Member]:
         extra = data[at + name_length : at + name_length + extra_length]
         at += name_length + extra_length
         if not allowed(name):
-            raise Corrupt(f"an exported file holds a member {ascii(name[:NAME_LENGTH])}, which no cassette has")
+            raise Corrupt(f"an exported file holds a member {name[:NAME_LENGTH]!a}, which no cassette has")
         numbers = list(struct.unpack(f"<{(len(extra) - 4) // 8}Q", extra[4:])) if len(extra) in (12, 20, 28) else []
         if size == _BIG and len(numbers) >= 2:
             size = numbers[0]
@@ -162,5 +162,3 @@ def _members(data: bytes, count: int) -> list[Member]:
             header_at = numbers[0]
         members.append(Member(name, size, checksum, header_at))
     return members
-
-
