@@ -60,9 +60,9 @@ class Configs:
         return frozenset(setting.tool for setting in self.proxies)
 
 
-def read_configs(environ: Mapping[str, str], home: Path, cwd: Path, *, system: Path = Path("/etc")) -> Configs:
+def read_configs(environ: Mapping[str, str], home: Path, cwd: Path, *, root: Path = Path("/")) -> Configs:
     """Read each tool's files, in the tool's own order."""
-    reader = _Reader(environ, home, cwd, system)
+    reader = _Reader(environ, home, cwd, root)
     for step in (reader.pip, reader.npm, reader.git, reader.cargo):
         step()
     return Configs(tuple(reader.certificates), tuple(reader.inline), tuple(reader.proxies), tuple(reader.warnings))
@@ -91,8 +91,8 @@ def expand(value: str, home: Path, base: Path) -> Path:
 
 
 class _Reader:
-    def __init__(self, environ: Mapping[str, str], home: Path, cwd: Path, system: Path) -> None:
-        self.environ, self.home, self.cwd, self.system = environ, home, cwd, system
+    def __init__(self, environ: Mapping[str, str], home: Path, cwd: Path, root: Path) -> None:
+        self.environ, self.home, self.cwd, self.root = environ, home, cwd, root
         self.certificates: list[Setting] = []
         self.inline: list[Setting] = []
         self.proxies: list[Setting] = []
@@ -111,7 +111,7 @@ class _Reader:
     def pip(self) -> None:
         """pip: "Configuration files" (global, user, site, PIP_CONFIG_FILE); `cert` and `proxy` in any section."""
         xdg = Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
-        files = [self.system / "pip.conf", self.system / "xdg/pip/pip.conf", self.home / ".pip/pip.conf", xdg / "pip/pip.conf"]
+        files = [self.root / "etc/pip.conf", self.root / "etc/xdg/pip/pip.conf", self.home / ".pip/pip.conf", xdg / "pip/pip.conf"]
         files.append(self.home / "Library/Application Support/pip/pip.conf")
         if venv := self.environ.get("VIRTUAL_ENV"):
             files.append(Path(venv) / "pip.conf")
@@ -135,9 +135,12 @@ class _Reader:
     def npm(self) -> None:
         """npm: "npmrc" (project, user, global); `cafile`, `ca`, `ca[]`, `proxy`, `https-proxy`, with `${VARIABLE}` replaced."""
         user = self.environ.get("npm_config_userconfig") or self.environ.get("NPM_CONFIG_USERCONFIG")
-        prefix = self.environ.get("npm_config_prefix") or self.environ.get("PREFIX") or "/usr/local"
-        files = [Path(prefix) / "etc/npmrc", self.system / "npmrc", expand(user, self.home, self.cwd) if user else self.home / ".npmrc"]
-        files.append(self.cwd / ".npmrc")
+        everyone = self.environ.get("npm_config_globalconfig") or self.environ.get("NPM_CONFIG_GLOBALCONFIG")
+        prefix = self.environ.get("npm_config_prefix") or self.environ.get("NPM_CONFIG_PREFIX") or self.environ.get("PREFIX")
+        # The global file lies under npm's prefix, which follows from where node is installed; these are the usual two.
+        prefixes = [expand(prefix, self.home, self.cwd)] if prefix else [self.root / "usr", self.root / "usr/local"]
+        files = [expand(everyone, self.home, self.cwd)] if everyone else [each / "etc/npmrc" for each in prefixes]
+        files += [self.root / "etc/npmrc", expand(user, self.home, self.cwd) if user else self.home / ".npmrc", self.cwd / ".npmrc"]
         for file in dict.fromkeys(files):
             for line in (self.text(file) or "").splitlines():
                 if not (match := re.match(r"\s*([A-Za-z-]+)\s*(\[\])?\s*=\s*(.*?)\s*\Z", line)):
@@ -165,7 +168,7 @@ class _Reader:
     def git(self) -> None:
         """git-config: system, XDG, `~/.gitconfig`, the repository's; `http.sslCAInfo`, `http.sslCAPath`, `http.proxy`, `remote.*.proxy`."""
         xdg = Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
-        system = self.environ.get("GIT_CONFIG_SYSTEM") or self.system / "gitconfig"
+        system = self.environ.get("GIT_CONFIG_SYSTEM") or self.root / "etc/gitconfig"
         named = self.environ.get("GIT_CONFIG_GLOBAL")
         files = [] if self.environ.get("GIT_CONFIG_NOSYSTEM") in {"1", "true", "yes"} else [Path(system)]
         files += [Path(named)] if named else [xdg / "git/config", self.home / ".gitconfig"]

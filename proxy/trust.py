@@ -108,7 +108,7 @@ def collect(
     cwd: Path,
     *,
     system_files: Iterable[str] = SYSTEM_FILES,
-    system_config: Path = Path("/etc"),
+    root: Path = Path("/"),
     keychain: Keychain | None = None,
     certifi_file: str | None = None,
 ) -> TrustSources:
@@ -129,7 +129,7 @@ def collect(
         for part in environ.get(name, "").split(os.pathsep):
             if part.strip():
                 union.folder(expand(part.strip(), home, cwd), name)
-    configs = read_configs(environ, home, cwd, system=system_config)
+    configs = read_configs(environ, home, cwd, root=root)
     for setting in configs.certificates:
         union.either(Path(setting.value), f"{setting.key} in {setting.file}")
     for setting in configs.inline:
