@@ -116,6 +116,9 @@ KINDS: tuple[Kind, ...] = (
 OPAQUE = "opaque"
 """Perhaps a credential, perhaps only a value: hidden, but two of them are never taken for one another."""
 
+USED_ONCE = frozenset({OPAQUE, "aws-signature", "url-signature", "oauth-code"})
+"""Kinds whose value never comes again, so it is hidden where it stands and not looked for elsewhere."""
+
 BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
 
 _PREFIXED = tuple(kind for kind in KINDS if kind.prefix)

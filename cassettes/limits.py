@@ -75,3 +75,8 @@ ANSWER_BYTES = 64 * 1024 * 1024
 
 INDEX_BYTES = 256 * 1024 * 1024
 """An index file; about 200 bytes an exchange. A longer one is not read: the journal is walked instead."""
+
+LEARNED_VALUES = 128
+"""Credentials seen on the wire that are looked for everywhere, newest first; those of the environment are not counted.
+Each costs about ten searches of every text, and session cookies come new with each connection.
+"""

@@ -67,7 +67,8 @@ def written_forms(value: bytes) -> set[bytes]:
 class Needles:
     """An immutable set of known values, ready to search with."""
 
-    def __init__(self, known: Iterable[Known] = ()) -> None:
+    def __init__(self, known: Iterable[Known] = (), *, like: Needles | None = None) -> None:
+        """`like` is a set whose work may be taken over for the values that are in both."""
         values: dict[bytes, Known] = {}
         for one in known:
             if searchable(one.value):
@@ -75,10 +76,13 @@ class Needles:
         self.known = values
         self._plain: dict[bytes, Known] = {}
         self._base64: dict[bytes, Known] = {}
+        self._forms: dict[bytes, tuple[set[bytes], set[bytes]]] = {}
         for value, one in values.items():
-            for form in written_forms(value):
+            forms = like._forms.get(value) if like is not None else None
+            written, encoded = self._forms[value] = forms or (written_forms(value), base64_forms(value))
+            for form in written:
                 self._plain.setdefault(form, one)
-            for form in base64_forms(value):
+            for form in encoded:
                 self._base64.setdefault(form, one)
         self._in_runs = [form for form in (*self._plain, *self._base64) if _RUN.fullmatch(form)]
         self._loose = [form for form in (*self._plain, *self._base64) if not _RUN.fullmatch(form)]
@@ -87,12 +91,6 @@ class Needles:
 
     def __bool__(self) -> bool:
         return bool(self.known)
-
-    def plus(self, known: Known) -> Needles:
-        """These and one more; the first kind given for a value stays."""
-        if known.value in self.known or not searchable(known.value):
-            return self
-        return Needles((*self.known.values(), known))
 
     @cached_property
     def _thorough(self) -> bool:

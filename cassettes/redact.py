@@ -15,11 +15,11 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from secondtake.cassettes import places
+from secondtake.cassettes import limits, places
 from secondtake.cassettes.content import Decoder, Opaque, codings, decode
 from secondtake.cassettes.errors import TooLarge
 from secondtake.cassettes.exchange import Answer, Fields, Redaction, Request, Side
-from secondtake.cassettes.kinds import BY_NAME, OPAQUE, PREFIX, estimated_bits, looks_random, searchable
+from secondtake.cassettes.kinds import BY_NAME, OPAQUE, PREFIX, USED_ONCE, estimated_bits, looks_random, searchable
 from secondtake.cassettes.needles import Hit, Needles
 from secondtake.cassettes.placeholder import ENTROPY_BITS, collapse, fingerprint, is_placeholder, placed, placeholder, sealed
 from secondtake.cassettes.secrets import HEADERS, URL_HEADERS, Known, header_kind
@@ -62,8 +62,9 @@ class Redactor:
     def __init__(self, known: Iterable[Known] = (), *, key: bytes, learning: bool = True) -> None:
         self._key = key
         self._learning = learning
-        self._needles = Needles(known)
-        self._pending: list[Known] = []
+        self._needles = self._given = Needles(known)
+        self._learned: dict[bytes, Known] = {}
+        self._stale = False
         self._kinds: dict[bytes, str | None] = {}
         self._heads: dict[tuple[Fields, Side, str], tuple[Fields, tuple[Redaction, ...]]] = {}
         self._marks: dict[tuple[str, bytes], str] = {}
@@ -71,19 +72,25 @@ class Redactor:
     # ---- known values ----
 
     def learn(self, kind: str, value: bytes, name: str = "") -> None:
-        """Look for `value` everywhere from now on. Short values and common words are not."""
-        if self._learning and searchable(value) and not is_placeholder(value):
-            self._pending.append(Known(kind, value, name))
+        """Look for `value` everywhere from now on. Short values and common words are not; of very many, the newest are."""
+        if not self._learning or value in self._given.known:
+            return
+        seen = self._learned.pop(value, None)
+        if seen is None:
+            if not searchable(value) or is_placeholder(value):
+                return
+            self._stale = True
+            while len(self._learned) >= limits.LEARNED_VALUES:
+                del self._learned[next(iter(self._learned))]
+        self._learned[value] = seen or Known(kind, value, name)
 
     @property
     def needles(self) -> Needles:
         """The values that are known now."""
-        if self._pending:
-            fresh = [one for one in self._pending if one.value not in self._needles.known]
-            self._pending.clear()
-            if fresh:
-                self._heads.clear()
-                self._needles = Needles((*self._needles.known.values(), *fresh))
+        if self._stale:
+            self._stale = False
+            self._heads.clear()
+            self._needles = Needles((*self._given.known.values(), *self._learned.values()), like=self._needles)
         return self._needles
 
     # ---- heads ----
@@ -194,7 +201,7 @@ class Redactor:
         if hit.kind == "basic-credential":
             for part in places.basic_parts(hit.value):
                 self.learn("password", part)
-        if hit.kind != OPAQUE and (looks_random(hit.value) or (sure and hit.kind != "cookie")):
+        if hit.kind not in USED_ONCE and (looks_random(hit.value) or (sure and hit.kind != "cookie")):
             self.learn(hit.kind, hit.value)
 
     def _anywhere(self, content: bytes, side: Side) -> list[Hit]:

@@ -32,13 +32,16 @@ def _covers(outer: Redaction, inner: Redaction) -> bool:
 
 
 def merged(hits: list[tuple[str, Hit]]) -> list[tuple[str, Hit]]:
-    """Hits in order, those that overlap made one: the range of all, the kind of the longest."""
+    """Hits in order, those that overlap made one: the range of all, the kind of the longest, of equals the last one's.
+
+    So a known value's own kind wins over what its place or its shape says, and a dummy for it counts as the same (C-13).
+    """
     ordered = sorted(hits, key=lambda one: (one[1].start, -one[1].stop))
     out: list[tuple[str, Hit]] = []
     for place, hit in ordered:
         if out and hit.start < out[-1][1].stop:
             first_place, first = out[-1]
-            longer = hit if hit.stop - hit.start > first.stop - first.start else first
+            longer = hit if hit.stop - hit.start >= first.stop - first.start else first
             out[-1] = (first_place, replace(longer, start=first.start, stop=max(first.stop, hit.stop)))
         else:
             out.append((place, hit))

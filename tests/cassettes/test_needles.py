@@ -58,7 +58,8 @@ def test_short_and_common_values_are_not_looked_for() -> None:
 
 def test_the_first_kind_of_a_value_stays() -> None:
     """The environment's name for a value wins over a later place."""
-    needles = Needles([Known("first", SECRET)]).plus(Known("second", SECRET)).plus(Known("x", b"other-value-9"))
+    first = Needles([Known("first", SECRET)])
+    needles = Needles([*first.known.values(), Known("second", SECRET), Known("x", b"other-value-9")], like=first)
     assert {hit.kind for hit in needles.find(SECRET + b" other-value-9")} == {"first", "x"}
 
 

@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secondtake.cassettes import places, secrets
+from secondtake.cassettes import limits, places, secrets
 from secondtake.cassettes.exchange import Answer, Fields, Interim, Request, Side
 from secondtake.cassettes.placeholder import is_placeholder
 from secondtake.cassettes.redact import Known, Redactor, collapse
@@ -254,7 +254,7 @@ def test_replay_with_another_key_matches() -> None:
 def test_replay_with_a_dummy_key_matches() -> None:
     """C-13: a dummy without the public prefix is of the kind of its variable."""
     real, dummy = redactor(KEY), redactor(b"dummy-key-of-secondtake-0")
-    body = b'{"env":"ANTHROPIC_API_KEY=%s"}'
+    body = b'{"env":"ANTHROPIC_API_KEY=%s","api_key":"%s"}'
     kept = [collapse(one.body(body.replace(b"%s", value), JSON, Side.REQUEST).content)
             for one, value in ((real, KEY), (dummy, b"dummy-key-of-secondtake-0"))]  # fmt: skip
     assert kept[0] == kept[1]
@@ -464,3 +464,24 @@ def test_the_forwarder_uses_the_same_table() -> None:
     for name in secrets.HEADERS:
         kept, _ = one.request(request(fields=((name, b"sid=0123-a-value-of-its-own"),)))
         assert b"value-of-its-own" not in kept.fields[0][1], name
+
+
+def test_what_is_learned_is_bounded_and_the_environment_stays() -> None:
+    """T-J3: session cookies and signatures come new with each connection; the set searched for must not grow with them."""
+    one = redactor(KEY)
+    for at in range(3 * limits.LEARNED_VALUES):
+        one.request(request(fields=((b"authorization", b"Bearer token-number-%06d-abcdef" % at),)))
+    newest = b"token-number-%06d-abcdef" % (3 * limits.LEARNED_VALUES - 1)
+    assert len(one.needles.known) == limits.LEARNED_VALUES + 1
+    assert not traces(KEY, one.body(b"x " + KEY, JSON, Side.RESPONSE).content)
+    assert newest not in one.body(b"x " + newest, JSON, Side.RESPONSE).content
+
+
+def test_signatures_are_hidden_and_not_remembered() -> None:
+    """C4: SigV4 changes with every request."""
+    one = redactor()
+    value = b"AWS4-HMAC-SHA256 Credential=AKIAQRSTUVWXYZ234567/20260101/r/s3/aws4_request, Signature=" + b"0a1b" * 16
+    kept, _ = one.request(request(b"/o?X-Amz-Signature=" + b"9f8e" * 16, ((b"authorization", value),)))
+    assert b"0a1b" not in kept.fields[0][1]
+    assert b"9f8e" not in kept.path
+    assert list(one.needles.known) == [b"AKIAQRSTUVWXYZ234567"]
