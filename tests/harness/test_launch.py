@@ -1,56 +1,22 @@
-"""Launching with real processes. A pipe that every process of the tree holds open tells when the last of them is gone."""
+"""Launching with real processes: status, environment, signals, terminal."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import pty
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from secondtake.harness.launch import Finished, NotStarted, Stdin, launch
-
-ROOT = Path(__file__).resolve().parents[2]
-ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
-SH = "/bin/sh"
-
-
-class Pipe:
-    """The tree's standard output. `rest` comes back when no process holds it any more."""
-
-    def __init__(self) -> None:
-        self.reader, self.writer = os.pipe()
-
-    def until(self, word: bytes) -> bytes:
-        said = b""
-        while word not in said:
-            piece = os.read(self.reader, 4096)
-            assert piece, said
-            said += piece
-        return said
-
-    def rest(self) -> bytes:
-        self.close_writer()
-        said = b""
-        while piece := os.read(self.reader, 4096):
-            said += piece
-        return said
-
-    def close_writer(self) -> None:
-        if self.writer >= 0:
-            os.close(self.writer)
-            self.writer = -1
-
-    def close(self) -> None:
-        self.close_writer()
-        os.close(self.reader)
+from secondtake.harness.launch import NotStarted, Stdin, launch
+from tests.harness.processes import COUNTING, DRIVER, ENV, ROOT, SH, Pipe, daemon, driven, lines_until, python, run
 
 
 @pytest.fixture
@@ -58,36 +24,6 @@ def pipe() -> Iterator[Pipe]:
     pipe = Pipe()
     yield pipe
     pipe.close()
-
-
-def run(*command: str, **options: object) -> Finished:
-    return asyncio.run(launch(list(command), env=ENV, **options))  # type: ignore[arg-type]  # keyword options are launch's own
-
-
-def python(code: str) -> list[str]:
-    return [sys.executable, "-I", "-S", "-c", textwrap.dedent(code)]
-
-
-DAEMON = """
-    import os, signal, sys, time
-    ready, ready_end = os.pipe()
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            {ignore}
-            os.write(ready_end, b"x")
-            signal.pause()
-        os._exit(0)
-    os.wait()
-    os.read(ready, 1)
-    sys.stdout.write("started\\n")
-    sys.stdout.flush()
-    {then}
-"""
-
-
-def daemon(*, ignore: str = "pass", then: str = "sys.exit(4)") -> list[str]:
-    return python(DAEMON.format(ignore=ignore, then=then))
 
 
 @pytest.mark.parametrize(("command", "status", "number"), [("exit 7", 7, None), ("kill -9 $$", 137, 9), ("kill -TERM $$", 143, 15)])
@@ -137,38 +73,6 @@ def test_closed_standard_input_is_at_its_end(pipe: Pipe) -> None:
     assert pipe.rest() == b""
 
 
-def test_a_daemon_that_left_its_session_is_ended_and_counted(pipe: Pipe) -> None:
-    """Nothing stays behind: a double fork with setsid, the agent itself long gone."""
-    finished = run(*daemon(), stdout=pipe.writer)
-    assert pipe.rest() == b"started\n"
-    assert (finished.status, finished.strays, finished.left) == (4, 1, 0)
-
-
-def test_a_daemon_that_ignores_term_is_killed(pipe: Pipe) -> None:
-    """TERM, grace, KILL."""
-    finished = run(*daemon(ignore="signal.signal(signal.SIGTERM, signal.SIG_IGN)"), stdout=pipe.writer, grace_s=0.05)
-    assert pipe.rest() == b"started\n"
-    assert (finished.status, finished.strays, finished.left) == (4, 1, 0)
-
-
-def test_a_timeout_ends_the_whole_tree(pipe: Pipe) -> None:
-    """The agent and its daemon, both deaf to TERM from their first instruction on, because we are."""
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        finished = run(*daemon(then="signal.pause()"), stdout=pipe.writer, grace_s=0.05, timeout_s=0.3)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    pipe.rest()
-    assert (finished.status, finished.timed_out, finished.left) == (137, True, 0)
-
-
-def test_a_stopped_tree_ends_too(pipe: Pipe) -> None:
-    """A process under SIGSTOP gets its TERM because it is continued."""
-    finished = run(SH, "-c", "kill -STOP $$", timeout_s=0.3, stdout=pipe.writer)
-    assert pipe.rest() == b""
-    assert (finished.status, finished.timed_out) == (143, True)
-
-
 def test_cancelling_ends_the_whole_tree(pipe: Pipe) -> None:
     """A cancelled take leaves no agent running."""
 
@@ -183,75 +87,6 @@ def test_cancelling_ends_the_whole_tree(pipe: Pipe) -> None:
 
     asyncio.run(cancelled())
     assert pipe.rest() == b""
-
-
-def test_two_agents_at_once_keep_their_own_orphans() -> None:
-    """One agent's end does not end what the other one left in the background."""
-
-    async def both() -> None:
-        first, second = Pipe(), Pipe()
-        slow = asyncio.create_task(launch(daemon(then="sys.stdin.read(); sys.exit(5)"), env=ENV, stdout=second.writer, stdin=Stdin.CLOSED))
-        waiting = asyncio.create_task(launch(daemon(then="signal.pause()"), env=ENV, stdout=first.writer))
-        await asyncio.to_thread(first.until, b"started")
-        finished = await slow
-        assert (finished.status, finished.strays) == (5, 1)
-        assert await asyncio.to_thread(second.rest) == b"started\n"
-        os.set_blocking(first.reader, False)
-        first.close_writer()
-        with pytest.raises(BlockingIOError):  # still held open: that agent and its daemon live
-            os.read(first.reader, 1)
-        os.set_blocking(first.reader, True)
-        waiting.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await waiting
-        assert await asyncio.to_thread(first.rest) == b""
-        first.close()
-        second.close()
-
-    asyncio.run(both())
-
-
-DRIVER = """
-    import asyncio, os, signal, sys
-    from secondtake.harness.launch import launch
-    finished = asyncio.run(launch(sys.argv[2:], env=dict(os.environ), grace_s=float(sys.argv[1])))
-    sys.stdout.write(f"driver {finished.status} {finished.interrupted}\\n")
-    sys.stdout.flush()
-    os.kill(os.getpid(), signal.SIGINT) if "again" in sys.argv else None
-"""
-
-
-@contextlib.contextmanager
-def driven(command: list[str], *, grace_s: float = 30.0) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of its own that launches `command`, as `record` does, without a terminal."""
-    driver = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(DRIVER), str(grace_s), *command],
-        env={**os.environ, "PYTHONPATH": str(ROOT / ".src")}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
-    )  # fmt: skip
-    with driver:
-        yield driver
-        driver.kill()
-
-
-COUNTING = """
-    import os, signal, sys
-    got = []
-    def noted(number, frame):
-        got.append(number)
-        os.write(1, b"got %d\\n" % len(got))
-    signal.signal(signal.SIGINT, noted)
-    os.write(1, b"ready %d\\n" % (os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()))
-    sys.stdin.readline()
-    os.write(1, b"total %d\\n" % len(got))
-    sys.exit(9)
-"""
-
-
-def lines_until(driver: subprocess.Popen[bytes], word: bytes) -> None:
-    assert driver.stdout is not None
-    while word not in (line := driver.stdout.readline()):
-        assert line, driver.stderr.read() if driver.stderr else b""
 
 
 def test_an_interrupt_is_sent_on_once_and_standard_input_is_ours() -> None:
@@ -289,15 +124,6 @@ def test_a_second_term_does_not_wait_for_the_grace() -> None:
         lines_until(driver, b"driver 137 True")
 
 
-def test_an_agent_does_not_outlive_a_recorder_that_was_killed() -> None:
-    """kill -9 of the recorder ends the agent, its daemon and the keeper: the pipe comes to its end."""
-    with driven(daemon(then="signal.pause()")) as driver:
-        lines_until(driver, b"started")
-        driver.kill()
-        assert driver.stdout is not None
-        assert driver.stdout.read() == b""
-
-
 def test_what_nohup_ignores_stays_ignored() -> None:
     """A background job of a script ignores SIGINT, and so does the agent in it."""
     command = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "-c", textwrap.dedent(DRIVER), "5"]
@@ -306,29 +132,54 @@ def test_what_nohup_ignores_stays_ignored() -> None:
     assert done.stdout == b"True\ndriver 0 False\n", done.stderr
 
 
-def test_ctrl_c_in_a_terminal_reaches_the_agent_once_and_the_terminal_comes_back() -> None:
+class Terminal:
+    """A driver in a terminal of its own; the master end is ours."""
+
+    def __init__(self, agent: list[str]) -> None:
+        self.process, self.master = pty.fork()
+        if self.process == 0:
+            driver = [sys.executable, "-c", textwrap.dedent(DRIVER), "0.05", *agent]
+            os.execve(sys.executable, driver, {**os.environ, "PYTHONPATH": str(ROOT / ".src")})
+        self.modes = termios.tcgetattr(self.master)
+        self.said = b""
+
+    def until(self, word: bytes) -> None:
+        while word not in self.said:
+            self.said += os.read(self.master, 4096)
+
+    def end(self) -> int:
+        _, status = os.waitpid(self.process, 0)
+        os.close(self.master)
+        return os.waitstatus_to_exitcode(status)
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_agent_once() -> None:
     """The terminal sends Ctrl-C to the whole foreground group; we must not send it a second time, and must not die of it."""
-    agent = python(COUNTING)
-    process, master = pty.fork()
-    if process == 0:
-        os.execve(
-            sys.executable,
-            [sys.executable, "-c", textwrap.dedent(DRIVER), "0.05", *agent],
-            {**os.environ, "PYTHONPATH": str(ROOT / ".src")},
-        )
-    said = b""
+    terminal = Terminal(python(COUNTING))
+    terminal.until(b"ready 1")
+    os.write(terminal.master, b"\x03")
+    terminal.until(b"got 1")
+    os.write(terminal.master, b"go\n")
+    terminal.until(b"driver 9 True")
+    assert b"total 1" in terminal.said
+    assert terminal.end() == 0
 
-    def until(word: bytes) -> None:
-        nonlocal said
-        while word not in said:
-            said += os.read(master, 4096)
 
-    until(b"ready 1")
-    os.write(master, b"\x03")
-    until(b"got 1")
-    os.write(master, b"go\n")
-    until(b"driver 9 True")
-    assert b"total 1" in said
-    _, status = os.waitpid(process, 0)
-    os.close(master)
-    assert os.waitstatus_to_exitcode(status) == 0
+def test_the_terminal_comes_back_from_an_agent_that_was_killed() -> None:
+    """An agent with a screen of its own switches echo off and line ends around; killed, it cannot switch them back."""
+    code = """
+        import os, signal, termios
+        modes = termios.tcgetattr(0)
+        modes[3] &= ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(0, termios.TCSANOW, modes)
+        os.write(1, b"%d\\n" % (termios.tcgetattr(0)[3] == modes[3]))
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        os.tcsetpgrp(0, os.getpgrp())
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    terminal = Terminal(python(code))
+    terminal.until(b"driver 137 False")
+    assert b"1\r\n" in terminal.said
+    assert termios.tcgetattr(terminal.master) == terminal.modes
+    assert terminal.end() == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from secondtake.cassettes.errors import BadInput
@@ -60,6 +62,13 @@ def test_every_key_of_the_file_is_read() -> None:
         Reply("end", stop=Stop.LENGTH),
     )
     assert read_script(WHOLE) == Script((Scene(turns, "good-*", "fix", "good-2", 5.0), Scene(())))
+
+
+def test_the_manuals_script_can_be_read() -> None:
+    """docs/scripted-provider.md shows every key, and none that does not exist."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "scripted-provider.md").read_text()
+    (scene,) = read_script(page.split("```toml")[1].split("```")[0]).scenes
+    assert [type(t) for t in scene.turns] == [Reply, Reply, Reply, Failure, Reply]
 
 
 @pytest.mark.parametrize(

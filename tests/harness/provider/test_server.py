@@ -5,11 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import os
-import signal
-import ssl
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -315,25 +310,6 @@ def test_every_connection_is_counted_before_anything_is_said() -> None:
     assert (provider.connections_made, provider.connections_open, provider.seen) == (2, 0, [])
 
 
-def test_over_tls_only_its_own_authority_is_needed() -> None:
-    """The certificate stands up to strict checking, by name and by address, and fails without its CA."""
-    identity = make_identity(["127.0.0.1", "api.provider.example"])
-    trusting = ssl.create_default_context(cadata=identity.ca_pem.decode())
-    trusting.verify_flags |= ssl.VERIFY_X509_STRICT
-
-    async def test(provider: Provider) -> None:
-        assert provider.base_url == f"https://127.0.0.1:{provider.port}"
-        for name in ("127.0.0.1", "api.provider.example"):
-            reader, writer = await asyncio.open_connection("127.0.0.1", provider.port, ssl=trusting, server_hostname=name)
-            writer.write(request_bytes("POST", "/v1/messages", user("x"), {"x-api-key": "k"}))
-            assert (await answer(reader)).status == 200
-            writer.transport.abort()
-        with pytest.raises(ssl.SSLCertVerificationError):
-            await post(provider.port, "/v1/messages", user("x"), tls=ssl.create_default_context())
-
-    served(test, tls=identity.context)
-
-
 def test_stopping_frees_the_port_and_drops_every_connection() -> None:
     """The demo's "provider stopped": nobody answers there any more, and who was connected is told."""
 
@@ -354,22 +330,3 @@ def test_stopping_frees_the_port_and_drops_every_connection() -> None:
         await again.stop()
 
     asyncio.run(test())
-
-
-def test_the_program_says_when_it_is_ready_and_ends_on_an_interrupt(tmp_path: Path) -> None:
-    """`python -m secondtake.harness.provider SCRIPT`: one JSON line, exit 0 after SIGINT, 64 and one line for a bad script."""
-    script = tmp_path / "script.toml"
-    script.write_text('[[scene]]\nturn = [{ text = "Hello." }]\n')
-    command = [sys.executable, "-m", "secondtake.harness.provider", str(script), "--make-ca", str(tmp_path / "ca.pem")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as program:
-        assert program.stdout is not None
-        ready = json.loads(program.stdout.readline())
-        tls = ssl.create_default_context(cafile=ready["ca"])
-        got = asyncio.run(post(int(ready["base_url"].rsplit(":", 1)[1]), "/v1/messages", user("x"), tls=tls))
-        assert got.json["content"][0]["text"] == "Hello."
-        program.send_signal(signal.SIGINT)
-    assert program.returncode == 0
-    script.write_text("turn = 1")
-    done = subprocess.run([*command[:3], str(script)], env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (64, "error: script: unknown key `turn`\n")
