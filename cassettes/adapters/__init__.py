@@ -46,7 +46,8 @@ from secondtake.cassettes.adapters.door import (
     splice,
     splice_path,
 )
-from secondtake.cassettes.adapters.recognition import classify, hosts_version, recognise, upgrades_to_model
+from secondtake.cassettes.adapters.proof import Outcome, Proof, Strength, Verdict, outcome, prove
+from secondtake.cassettes.adapters.recognition import classify, family_of, hosts_version, recognise, upgrades_to_model
 from secondtake.cassettes.adapters.registry import ADAPTERS
 
 __all__ = [
@@ -81,6 +82,13 @@ __all__ = [
     "Turn",
     "Usage",
     "classify",
+    "family_of",
+    "prove",
+    "outcome",
+    "Verdict",
+    "Strength",
+    "Proof",
+    "Outcome",
     "has_tool_calls",
     "hosts_version",
     "read_answer",

@@ -43,7 +43,7 @@ def classify(request: Request, content: bytes | None) -> Call | None:
     known_path = _PATHS.search(path) is not None
     if content is None and not known_path:
         return None
-    family = _family(request.host)
+    family = family_of(request.host)
     body: Mapping[str, Json] | None = None
     if content is not None:
         if known_path or any(hint in content for hint in _HINTS):
@@ -114,7 +114,8 @@ def _names() -> tuple[Mapping[str, str], tuple[tuple[str, str], ...]]:
     return exact, tuple((ending, family) for family, ends in endings.items() for ending in ends)
 
 
-def _family(host: str) -> str:
+def family_of(host: str) -> str:
+    """Whose host this is by the table of hosts, or "". A hint only."""
     exact, endings = _names()
     if host in exact:
         return exact[host]
