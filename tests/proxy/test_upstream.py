@@ -154,8 +154,19 @@ def test_addresses_of_proxies_as_people_write_them(value: str, address: tuple[st
 
 @pytest.mark.parametrize(
     "value",
-    ["socks5://user:s3cret@proxy.example:1080", "socks5h://user:s3cret@h:1", "SOCKS4://s3cret@h:1", "ftp://s3cret@h", "pac+http://s3cret@h"]
-    + ["http://user:s3cret@", "http://s3cret@h:0", "http://s3cret@h:99999", "http://s3cret@h:x", "http://s3cret@[::1", "http://s3cret@a b:1"],
+    [
+        "socks5://user:s3cret@proxy.example:1080",
+        "socks5h://user:s3cret@h:1",
+        "SOCKS4://s3cret@h:1",
+        "ftp://s3cret@h",
+        "pac+http://s3cret@h",
+        "http://user:s3cret@",
+        "http://s3cret@h:0",
+        "http://s3cret@h:99999",
+        "http://s3cret@h:x",
+        "http://s3cret@[::1",
+        "http://s3cret@a b:1",
+    ],
 )
 def test_what_cannot_be_chained_is_refused_by_name_and_without_its_secret(value: str) -> None:
     """STYLE 4.6: a clear error with a hint; never the value, which may hold a password."""
@@ -166,7 +177,13 @@ def test_what_cannot_be_chained_is_refused_by_name_and_without_its_secret(value:
 
 
 OURSELVES = ["http://127.0.0.1:8080", "http://localhost:8080/", "127.1:8080", "http://[::1]:8080", "http://[::ffff:127.0.0.1]:8080"]
-OURSELVES += ["http://0.0.0.0:8080", "http://2130706433:8080", "http://0x7f.1:8080", "http://LocalHost.:8080", "http://agent-2@127.0.0.2:8080"]
+OURSELVES += [
+    "http://0.0.0.0:8080",
+    "http://2130706433:8080",
+    "http://0x7f.1:8080",
+    "http://LocalHost.:8080",
+    "http://agent-2@127.0.0.2:8080",
+]
 
 
 @pytest.mark.parametrize("value", OURSELVES)
@@ -178,7 +195,7 @@ def test_in_a_shell_that_points_at_us_the_former_proxy_is_used(value: str) -> No
     for upstream in (known, bound):
         assert str(upstream.via("https", "host.example", 443)) == CORP
         assert str(upstream.via("http", "localhost", 80)) == CORP, "the NO_PROXY that we put there is not the caller's"
-        assert re.search(r"this proxy itself .* going out through http://proxy\.corp\.example:3128 \(SECONDTAKE_UPSTREAM\)", upstream.notes[0])
+        assert re.search(r"this proxy itself .* through http://proxy\.corp\.example:3128 \(SECONDTAKE_UPSTREAM\)", upstream.notes[0])
     assert Upstream.from_environ(environ).excluding({8081}).notes == ()
 
 
@@ -233,8 +250,13 @@ def test_pointing_a_shell_at_us_twice_keeps_the_first_former_proxy() -> None:
 
 @pytest.mark.parametrize(
     ("status", "port", "said"),
-    [(403, 80, "443 only, and this asks for port 80"), (403, 443, "rules"), (407, 443, "user name and password"), (503, 443, "cannot reach")]
-    + [(400, 443, "would not open")],
+    [
+        (403, 80, "443 only, and this asks for port 80"),
+        (403, 443, "rules"),
+        (407, 443, "user name and password"),
+        (503, 443, "cannot reach"),
+        (400, 443, "would not open"),
+    ],
 )
 def test_a_refused_tunnel_is_explained(status: int, port: int, said: str) -> None:
     """T-R9: behind a proxy that forbids CONNECT to port 80, a clear error that says so."""
