@@ -200,6 +200,10 @@ class Wire:
             self.outcome.sessions += 1
         return self._sessions[name]
 
+    def play(self, handler: WireHandler, request: Request, live: Live) -> Serve | Miss:
+        """Ask the cassette. Raises Corrupt where the recorded bytes are damaged."""
+        return self.session(handler).answer(request, live)
+
     def sessions(self) -> tuple[Session, ...]:
         """Those of now."""
         return tuple(self._sessions.values())
@@ -432,7 +436,7 @@ class Wire:
 
     def answer_before_body(self, handler: WireHandler, request: Request) -> Serve | None:
         """The final answer this request was given before it sent its body, if it was (T-C7)."""
-        found: Serve | Miss = self.session(handler).answer(request, Live(0, EMPTY, b""))
+        found = self.play(handler, request, Live(0, EMPTY, b""))
         if isinstance(found, Serve) and found.answered is Answered.EXACT:
             self.counted(request, self.classify(request), found)
             return found

@@ -14,7 +14,6 @@ import h11
 from h11._readers import ChunkedReader, ContentLengthReader, Http10Reader
 from mitmproxy import http
 from mitmproxy.connection import ConnectionState
-from mitmproxy.net.http import url
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import http as stock
@@ -36,8 +35,10 @@ from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyRe
 
 from secondtake.cassettes import limits
 from secondtake.cassettes.exchange import Fields
+from secondtake.proxy.arrival import Whole
 from secondtake.proxy.commands import Abort, ResponseAbort, ResponseHead, ResponseInterim
-from secondtake.proxy.framing import Delimiter, values, without_body
+from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, Delimiter, values, without_body
+from secondtake.proxy.translate import Head, Unreadable, split_authority
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-zA-Z]+")
 _VERSION = re.compile(rb"HTTP/1\.[0-9]")
@@ -109,7 +110,7 @@ def read_fields(lines: Sequence[bytes]) -> Fields:
     return tuple(fields)
 
 
-def body_length(fields: Fields, *, protocol: bytes, response_to: str | None = None, status: int = 0) -> int | None:
+def body_length(fields: Fields, *, protocol: str, response_to: str | None = None, status: int = 0) -> int | None:
     """The size of a body by its fields: bytes, None for chunked, -1 for until the connection closes.
 
     `response_to` is the request's method for a response, None for a request. Raises BadHead where two readings are possible.
@@ -125,7 +126,7 @@ def body_length(fields: Fields, *, protocol: bytes, response_to: str | None = No
     if coding:
         if len(coding) > 1 or coding[0].strip().lower() != b"chunked":
             raise BadHead(f"Transfer-Encoding {b', '.join(coding)[:80]!r}")
-        if protocol == b"HTTP/1.0":
+        if protocol == HTTP_1_0:
             raise BadHead("Transfer-Encoding on HTTP/1.0")
         return None
     if length:
@@ -135,34 +136,32 @@ def body_length(fields: Fields, *, protocol: bytes, response_to: str | None = No
     return 0 if response_to is None else -1
 
 
-def read_request_head(lines: Sequence[bytes]) -> http.Request:
+def read_request_head(lines: Sequence[bytes]) -> Head:
     """A request's head. Raises BadHead."""
     parts = lines[0].split(b" ")
     if len(parts) != 3 or not _TOKEN.fullmatch(parts[0]) or not _VERSION.fullmatch(parts[2]):
         raise BadHead(f"bad request line {lines[0][:80]!r}")
     method, target, version = parts
-    host, port, scheme, authority, path = "", 0, b"", b"", target
+    scheme, authority, path = b"", b"", target
     try:
         if method == b"CONNECT":
-            host, given = url.parse_authority(target, check=True)
-            if given is None:
+            if split_authority(target)[1] is None:
                 raise BadHead("CONNECT without a port")
-            port, authority, path = given, target, b""
+            authority, path = target, b""
         elif not target.startswith(b"/") and target != b"*":
             scheme, separator, rest = target.partition(b"://")
             scheme = scheme.lower()
             if not separator or scheme not in (b"http", b"https"):
                 raise BadHead(f"bad request target {target[:80]!r}")
             cut = min((rest.find(mark) for mark in (b"/", b"?") if mark in rest), default=len(rest))
-            authority, path = rest[:cut], rest[cut:] or b"/"
+            authority, path = rest[:cut].rpartition(b"@")[2], rest[cut:] or b"/"
             if path.startswith(b"?"):
                 path = b"/" + path
-            host, given = url.parse_authority(authority.rpartition(b"@")[2], check=True)
-            port = given or (443 if scheme == b"https" else 80)
-    except ValueError as error:
-        raise error if isinstance(error, BadHead) else BadHead(f"bad request target {target[:80]!r}") from None
-    now = time.time()  # noqa: TID251 - mitmproxy's message wants a time; ours come from the wire's clock
-    return http.Request(host, port, method, scheme, authority, path, version, http.Headers(read_fields(lines[1:])), None, None, now, None)
+            split_authority(authority)
+    except Unreadable:
+        raise BadHead(f"bad request target {target[:80]!r}") from None
+    protocol = HTTP_1_0 if version == b"HTTP/1.0" else HTTP_1_1
+    return Head(method, scheme, authority, path, protocol, read_fields(lines[1:]))
 
 
 def read_response_head(lines: Sequence[bytes]) -> http.Response:
@@ -233,8 +232,9 @@ class _Trailers:
 class ClientSide(Http1Server):
     """The server we are to an HTTP/1 client."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, at_once: Callable[[Head], Whole | None]) -> None:
         super().__init__(context)
+        self.at_once = at_once
         self.delimiter = Delimiter.NONE
         self.close_after = False
         self.upgraded = False
@@ -291,26 +291,41 @@ class ClientSide(Http1Server):
         if isinstance(event, events.ConnectionClosed):
             yield commands.CloseConnection(self.conn)
             return
-        data = bytes(self.buf)
-        try:
-            found = split_head(data)
-            if found is None:
+        while self.buf:
+            try:
+                found = split_head(bytes(self.buf))
+                if found is None:
+                    return
+                head = read_request_head(found[0])
+                size = body_length(head.fields, protocol=head.protocol)
+            except BadHead as error:
+                yield commands.SendData(self.conn, refuse_head(error))
+                yield commands.Log(f"refused a request: {error}")
+                yield commands.CloseConnection(self.conn)
+                self.state = self.done
                 return
-            lines, taken = found
-            request = read_request_head(lines)
-            size = body_length(request.headers.fields, protocol=request.data.http_version)
-        except BadHead as error:
-            yield commands.SendData(self.conn, refuse_head(error))
-            yield commands.Log(f"refused a request: {error}")
-            yield commands.CloseConnection(self.conn)
-            self.state = self.done
+            self.buf.maybe_extract_at_most(found[1])
+            whole = self.at_once(head) if size == 0 else None
+            if whole is None:
+                break
+            raw = _head(b"HTTP/1.1 %d %s\r\n" % (whole.status, whole.reason or REASONS.get(whole.status, b"")), whole.framed.fields)
+            if whole.framed.delimiter is Delimiter.CHUNKED:
+                raw += b"%x\r\n%s\r\n0\r\n\r\n" % (len(whole.body), whole.body) if whole.body else b"0\r\n\r\n"
+            else:
+                raw += whole.body
+            self.stream_id += 2
+            yield commands.SendData(self.conn, raw)
+            if whole.framed.close:
+                self.state = self.done
+                yield commands.CloseConnection(self.conn)
+                return
+        else:
             return
-        self.buf.maybe_extract_at_most(taken)
-        self.request = request
+        self.request = head  # type: ignore[assignment]  # ours; what mitmproxy would read of it is overridden here
         self.head_sent = False
         self.body_reader = _body_reader(size)
         self.state = self.read_body
-        yield ReceiveHttp(RequestHeaders(self.stream_id, request, size == 0))
+        yield ReceiveHttp(RequestHeaders(self.stream_id, head, size == 0))  # type: ignore[arg-type]
         if self.state == self.read_body:
             yield from self.state(events.DataReceived(self.conn, b""))
 
@@ -394,9 +409,7 @@ class OriginSide(Http1Client):
                 size = (
                     0
                     if interim
-                    else body_length(
-                        fields, protocol=response.data.http_version, response_to=self.request.method, status=response.status_code
-                    )
+                    else body_length(fields, protocol=response.http_version, response_to=self.request.method, status=response.status_code)
                 )
             except BadHead as error:
                 raw = bytes(self.buf)[: limits.HEAD_BYTES]

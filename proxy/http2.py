@@ -10,10 +10,12 @@ from mitmproxy import http
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers import http as stock
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
-from mitmproxy.proxy.layers.http._http2 import Http2Client, Http2Server, split_pseudo_headers
+from mitmproxy.proxy.layers.http._events import RequestHeaders
+from mitmproxy.proxy.layers.http._http2 import Http2Client, Http2Server, StreamState, split_pseudo_headers
 
 from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
-from secondtake.proxy.framing import Delimiter
+from secondtake.proxy.framing import HTTP_2, Delimiter
+from secondtake.proxy.translate import Head
 
 
 class ClientSide(Http2Server):
@@ -41,6 +43,29 @@ class ClientSide(Http2Server):
                 yield commands.SendData(self.conn, self.h2_conn.data_to_send())
         else:
             yield from super()._handle_event(event)
+
+    def handle_h2_event(self, event: h2.events.Event) -> layer.CommandGenerator[bool]:
+        if not isinstance(event, h2.events.RequestReceived):
+            return (yield from super().handle_h2_event(event))
+        pseudo, headers = split_pseudo_headers(list(event.headers))
+        try:
+            head = Head(
+                method=pseudo.pop(b":method"),
+                scheme=pseudo.pop(b":scheme"),
+                authority=pseudo.pop(b":authority", b""),
+                path=pseudo.pop(b":path"),
+                protocol=HTTP_2,
+                fields=headers.fields,
+            )
+        except KeyError as error:
+            yield from self.protocol_error(f"a pseudo header is missing: {error}")
+            return True
+        if pseudo:
+            yield from self.protocol_error(f"unknown pseudo headers: {list(pseudo)}")
+            return True
+        self.streams[event.stream_id] = StreamState.HEADERS_RECEIVED
+        yield ReceiveHttp(RequestHeaders(event.stream_id, head, end_stream=bool(event.stream_ended)))  # type: ignore[arg-type]
+        return False
 
     def buffered_bytes(self, stream_id: int) -> int:
         """Bytes of this stream that wait for the client's window."""

@@ -18,7 +18,10 @@ from mitmproxy.proxy.layers.http._upstream_proxy import HttpUpstreamProxy
 from mitmproxy.proxy.layers.tls import ClientTLSLayer
 
 from secondtake.proxy import http1, http2
+from secondtake.proxy.arrival import Whole, arrive, at_once
 from secondtake.proxy.framing import values
+from secondtake.proxy.policy import Mode
+from secondtake.proxy.translate import Head, split_authority
 
 if TYPE_CHECKING:
     from secondtake.proxy.addon import Wire
@@ -37,20 +40,40 @@ class WireLayer(HttpLayer):
         super().__init__(context, mode)
         self.wire = wire
         self.handler = handler
-        self.connect = connect
+        self.connect = connect if mode is HTTPMode.transparent else None
         """Host and port the client gave to CONNECT, None outside a tunnel."""
 
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
         if isinstance(event, events.Start):
-            side = http2.ClientSide if self.context.client.alpn == b"h2" else http1.ClientSide
-            self.connections.setdefault(self.context.client, side(self.context.fork()))
+            if self.context.client.alpn == b"h2":
+                self.connections[self.context.client] = http2.ClientSide(self.context.fork())
+            else:
+                self.connections[self.context.client] = http1.ClientSide(self.context.fork(), self.at_once)
         yield from super()._handle_event(event)
 
     def make_stream(self, stream_id: int) -> layer.CommandGenerator[None]:
         from secondtake.proxy.stream import WireStream
 
-        self.streams[stream_id] = WireStream(self.context.fork(), stream_id, self)
+        self.streams[stream_id] = WireStream(self.forked(), stream_id, self)
         yield from self.event_to_child(self.streams[stream_id], events.Start())
+
+    def forked(self) -> Context:
+        """A context for one stream. As `Context.fork`, which makes a server connection first only to replace it."""
+        made = Context.__new__(Context)
+        made.client, made.options, made.server, made.layers = (
+            self.context.client,
+            self.context.options,
+            self.context.server,
+            self.context.layers.copy(),
+        )
+        return made
+
+    def at_once(self, head: Head) -> Whole | None:
+        """A request without a body, answered without a stream where that can be done; see arrival.py."""
+        if self.wire.policy.mode is Mode.RECORD:
+            return None
+        head.arrival = arrival = arrive(self, head)
+        return at_once(self, arrival)
 
     def buffered_bytes(self, stream_id: int) -> int:
         """Bytes of one stream that wait for its client's flow control; 0 on HTTP/1, where the socket's buffer tells."""
@@ -99,25 +122,26 @@ class Front(layer.Layer):
             if found is None:
                 return
             request = http1.read_request_head(found[0])
+            host, port = split_authority(request.authority)
+            assert port is not None
         except http1.BadHead as error:
             yield commands.SendData(self.context.client, http1.refuse_head(error))
             yield commands.CloseConnection(self.context.client)
             return
         self.buffer = self.buffer[found[1] :]
-        fields = request.headers.fields
+        fields = request.fields
         if not self.wire.admit(self.handler, values(fields, b"proxy-authorization")):
             yield commands.SendData(self.context.client, self.wire.refusals.credential)
             return  # the client may ask again on this connection
-        host = request.host.lower()
-        if (refusal := self.wire.refuse_tunnel(host, request.port)) is not None:
+        if (refusal := self.wire.refuse_tunnel(host, port)) is not None:
             yield commands.SendData(self.context.client, refusal)
             yield commands.CloseConnection(self.context.client)
             return
         self.wire.greeted(self.handler, values(fields, b"user-agent"))
-        self.connect = (host, request.port)
-        self.context.server.address = (host, request.port)
+        self.connect = (host, port)
+        self.context.server.address = (host, port)
         yield commands.SendData(self.context.client, CONNECTED)
-        if (unread := self.wire.passes_through(self.handler, host, request.port)) is not False:
+        if (unread := self.wire.passes_through(self.handler, host, port)) is not False:
             yield from self.become(self.relay(unread))
         elif self.buffer:
             yield from self.read()

@@ -75,7 +75,7 @@ class LivePart:
         self.request = request
         self.channel = channel
         self.tape = stream.wire.tape(request, channel, stream.handler)
-        self.route = stream.wire.route(request, stream.connect())
+        self.route = stream.wire.route(request, stream.parent.connect)
         self.sent_up = 0
         self.request_over = False
         self.answer: Answer | None = None

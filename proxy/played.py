@@ -13,13 +13,13 @@ from mitmproxy.proxy.layers.http._events import ResponseData, ResponseEndOfMessa
 
 from secondtake.cassettes import limits
 from secondtake.cassettes.errors import RecordedError
-from secondtake.cassettes.exchange import EMPTY, Answer, Channel, Digest, Ending, Fields, Interim, Request
-from secondtake.cassettes.misses import Miss
+from secondtake.cassettes.exchange import EMPTY, Digest, Fields, Interim
 from secondtake.cassettes.player import Live, Serve
 from secondtake.cassettes.streams import StreamRedactor
 from secondtake.proxy import local
+from secondtake.proxy.arrival import BROKEN, Arrival, frame_serve
 from secondtake.proxy.commands import Await, ResponseAbort, ResponseHead, ResponseInterim
-from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, Delimiter, content_length, frame_response, tokens, values, without_body
+from secondtake.proxy.framing import HTTP_1_0, Delimiter, without_body
 from secondtake.proxy.handler import BEHIND_BYTES, READ_BYTES
 from secondtake.proxy.policy import Live as GoLive
 from secondtake.proxy.policy import Pace, Refuse
@@ -34,10 +34,13 @@ CONTINUE = Interim(100, b"Continue", (), 0)
 class PlayedPart:
     """Collects a request, then plays its answer."""
 
-    def __init__(self, stream: WireStream, request: Request, channel: Channel) -> None:
+    def __init__(self, stream: WireStream, arrival: Arrival) -> None:
+        assert arrival.request is not None
         self.stream = stream
-        self.request = request
-        self.channel = channel
+        self.request = arrival.request
+        self.channel = arrival.channel
+        self.traits = arrival.traits
+        self.found = arrival.found
         self.started_us = stream.wire.now_us()
         self.content: bytearray | None = bytearray()
         self.size_bytes = 0
@@ -48,7 +51,7 @@ class PlayedPart:
 
     def begin(self) -> Commands:
         """A client that waits for leave to send its body gets it from us, or the final answer it was refused with then."""
-        if b"100-continue" not in tokens(self.request.fields, b"expect"):
+        if not self.traits.expects_continue:
             return
         early = self.stream.wire.answer_before_body(self.stream.handler, self.request)
         if early is not None:
@@ -88,13 +91,15 @@ class PlayedPart:
         digest = Digest(self.raw.hexdigest()) if self.size_bytes else EMPTY
         content = bytes(self.content) if self.content is not None else None
         live = Live(self.size_bytes, digest, content, kept)
-        try:
-            found: Serve | Miss = wire.session(handler).answer(self.request, live)
-        except RecordedError as error:
-            wire.damaged(self.request, error)
-            yield from local.send(self.stream, wire.refusals.damaged(error))  # type: ignore[misc]
-            yield from self.stream.finish()
-            return
+        found = self.found
+        if found is None:
+            try:
+                found = wire.play(handler, self.request, live)
+            except RecordedError as error:
+                wire.damaged(self.request, error)
+                yield from local.send(self.stream, wire.refusals.damaged(error))  # type: ignore[misc]
+                yield from self.stream.finish()
+                return
         match wire.policy.decide(self.channel, found):
             case Serve() as serve:
                 wire.counted(self.request, self.channel, serve)
@@ -127,21 +132,13 @@ class PlayedPart:
         paced = stream.wire.settings.pace is Pace.REAL and bool(answer.body.pieces or answer.interim)
         if protocol != HTTP_1_0:
             for interim in answer.interim:
-                if interim.status != 100 or b"100-continue" not in tokens(self.request.fields, b"expect"):
+                if interim.status != 100 or not self.traits.expects_continue:
                     yield from self.until(interim.offset_us, paced=paced)
                     yield from stream.to_client(ResponseInterim(stream.stream_id, interim_message(interim)))
         empty = without_body(method, answer.status)
         size = 0 if empty else serve.body.size_bytes
-        broken = serve.ended in (Ending.RESET, Ending.TIMEOUT, Ending.CLIENT_LEFT, Ending.RECORDER_DIED)
-        framed = frame_response(
-            answer.fields,
-            method=method,
-            status=answer.status,
-            protocol=protocol,
-            size_bytes=self.length(answer, size, broken=broken),
-            has_trailers=bool(answer.trailers) and protocol == HTTP_1_1,
-            keep_alive=stream.keep_alive,
-        )
+        broken = serve.ended in BROKEN
+        framed = frame_serve(serve, self.request, keep_alive=stream.keep_alive)
         if paced:
             yield from self.until(answer.offset_us, paced=True)
         head = ResponseHead(
@@ -161,15 +158,6 @@ class PlayedPart:
                 yield from stream.to_client(ResponseTrailers(stream.stream_id, http.Headers(answer.trailers)))
             yield from stream.to_client(ResponseEndOfMessage(stream.stream_id))
         yield from stream.finish()
-
-    def length(self, answer: Answer, size: int, *, broken: bool) -> int | None:
-        """The length to declare: as declared then, or as measured where a client cannot take it chunked; else None."""
-        declared = None if values(answer.fields, b"transfer-encoding") else content_length(answer.fields)
-        if broken:
-            return declared if declared is not None and declared >= size else None
-        if declared is not None or size == 0 or self.request.protocol == HTTP_1_0:
-            return size
-        return None
 
     def pieces(self, serve: Serve, *, joined: bool, paced: bool) -> Commands:
         """Send the body: piece by piece as it was cut then, or (`joined`) in whole reads where nobody can tell."""

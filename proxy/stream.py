@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
-from mitmproxy.proxy.layers.http import DropStream, HTTPMode, HttpStream, SendHttp
+from mitmproxy.proxy.layers.http import DropStream, HttpStream, SendHttp
 from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import (
     RequestData,
@@ -26,14 +26,14 @@ from mitmproxy.proxy.layers.http._events import (
 )
 
 from secondtake.cassettes.exchange import Fields, Request
-from secondtake.proxy import framing
+from secondtake.proxy.arrival import Arrival, arrive
 from secondtake.proxy.commands import ResponseInterim
-from secondtake.proxy.framing import HTTP_1_0, values
+from secondtake.proxy.framing import HTTP_1_0
 from secondtake.proxy.live import LivePart
 from secondtake.proxy.local import LocalPart
 from secondtake.proxy.played import PlayedPart
 from secondtake.proxy.policy import Collect, Live, Refuse
-from secondtake.proxy.translate import Unreadable, request_of
+from secondtake.proxy.translate import Head
 
 if TYPE_CHECKING:
     from secondtake.proxy.layers import WireLayer
@@ -101,44 +101,25 @@ class WireStream(HttpStream):
     def opened(self, event: RequestHeaders) -> Commands:
         """The head is here: choose who answers."""
         self.handler.streams += 1
-        wire, client = self.wire, self.context.client
-        message = event.request
-        connect = self.connect()
-        inside = connect is not None
-        fields = message.headers.fields
-        self.keep_alive = _keeps_alive(message.http_version, fields)
-        if not inside and not wire.admit(self.handler, values(fields, b"proxy-authorization")):
-            self.part = LocalPart(self, wire.refusals.need_credential(), None)
-            yield from self.part.begin(end_stream=event.end_stream)
-            return
-        try:
-            if message.method == "CONNECT":
-                raise Unreadable("one tunnel to a connection, and none inside another")
-            request, agree = request_of(message, connect=connect, sni=client.sni, tls=client.tls and inside)
-        except Unreadable as error:
-            self.part = LocalPart(self, wire.refusals.unreadable(str(error)), None)
-            yield from self.part.begin(end_stream=event.end_stream)
-            return
-        self.request = request
-        if not inside:
-            wire.greeted(self.handler, values(fields, b"user-agent"))
-        channel = wire.classify(request)
-        decision: Live | Collect | Refuse = wire.policy.opening(request, channel, failed=wire.failed is not None)
-        if not agree and isinstance(decision, Collect):
-            decision = Refuse("names-disagree")
-        elif (own := wire.forbidden(request)) is not None and isinstance(decision, Live):
-            decision = Refuse(own)
-        match decision:
+        head: Head = event.request  # type: ignore[assignment]  # our parsers give ours
+        arrival = head.arrival if isinstance(head.arrival, Arrival) else arrive(self.parent, head)
+        self.keep_alive = arrival.keep_alive
+        self.request = request = arrival.request
+        match arrival.decision:
             case Live():
-                self.part = live = LivePart(self, request, channel)
-                yield from live.begin(end_stream=event.end_stream, agree=agree)
+                assert request is not None
+                self.part = live = LivePart(self, request, arrival.channel)
+                yield from live.begin(end_stream=event.end_stream, agree=arrival.agree)
             case Collect():
-                self.part = played = PlayedPart(self, request, channel)
+                self.part = played = PlayedPart(self, arrival)
                 yield from played.begin()
-            case Refuse():
-                self.part = local = LocalPart(
-                    self, wire.refusals.of(decision, request, channel), decision, request=request, channel=channel
-                )
+            case Refuse() as refusal:
+                assert request is not None
+                answer = self.wire.refusals.of(refusal, request, arrival.channel)
+                self.part = local = LocalPart(self, answer, refusal, request=request, channel=arrival.channel)
+                yield from local.begin(end_stream=event.end_stream)
+            case answer:
+                self.part = local = LocalPart(self, answer, None)
                 yield from local.begin(end_stream=event.end_stream)
 
     # -- what the parts send with --------------------------------------------------------------------------------------
@@ -151,10 +132,6 @@ class WireStream(HttpStream):
     def to_origin(self, event: HttpEvent) -> Commands:
         """Send upstream, on the connection this stream was given."""
         yield SendHttp(event, self.context.server)
-
-    def connect(self) -> tuple[str, int] | None:
-        """Host and port of the tunnel this request came through, None outside one."""
-        return self.parent.connect if self.parent.mode is HTTPMode.transparent else None
 
     def client_protocol(self) -> str:
         return self.request.protocol if self.request is not None else HTTP_1_0
@@ -177,11 +154,3 @@ class WireStream(HttpStream):
         yield DropStream(self.stream_id)
         if self.gone and self.handler.streams == 0 and self.context.client.alpn != b"h2":
             yield commands.CloseConnection(self.context.client)
-
-
-def _keeps_alive(version: str, fields: Fields) -> bool:
-    """Whether an HTTP/1 client will send another request on its connection (RFC 9112 9.3)."""
-    wanted = framing.tokens(fields, b"connection") + framing.tokens(fields, b"proxy-connection")
-    if b"close" in wanted:
-        return False
-    return version != HTTP_1_0 or b"keep-alive" in wanted

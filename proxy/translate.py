@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
+from functools import lru_cache
 
 from mitmproxy import http
 
 from secondtake.cassettes.exchange import Answer, Fields, Interim, Named, Request
-from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, HTTP_2, OURS, values
+from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, HTTP_2, OURS
 
 _PROTOCOLS = {b"HTTP/1.0": HTTP_1_0, b"HTTP/2.0": HTTP_2}
 
@@ -16,6 +18,7 @@ class Unreadable(ValueError):
     """The request names no host, or names it in a way that cannot be read."""
 
 
+@lru_cache(1024)
 def is_address(host: str) -> bool:
     """Whether `host` is an IP address, not a name."""
     try:
@@ -25,6 +28,7 @@ def is_address(host: str) -> bool:
     return True
 
 
+@lru_cache(1024)
 def split_authority(authority: bytes) -> tuple[str, int | None]:
     """`host:port` as (lower-case host without brackets, port or None). Raises Unreadable."""
     text = authority.decode("latin-1").strip().lower()
@@ -42,18 +46,71 @@ def split_authority(authority: bytes) -> tuple[str, int | None]:
     return host.rstrip("."), int(port) if port else None
 
 
-def request_of(message: http.Request, *, connect: tuple[str, int] | None, sni: str | None, tls: bool) -> tuple[Request, bool]:
+@dataclass(slots=True)
+class Head:
+    """A request's head as either parser reads it; takes the place of mitmproxy's message on our side."""
+
+    method: bytes
+    scheme: bytes
+    authority: bytes
+    path: bytes
+    protocol: str
+    fields: Fields
+    arrival: object = None
+    """What was already decided about it, where it was decided before its stream was made (arrival.py)."""
+
+
+@dataclass(slots=True)
+class Traits:
+    """What the fields of a request say about how to treat it, from one pass over them."""
+
+    hosts: list[bytes]
+    connection: list[bytes]
+    """Lower-case tokens of Connection and Proxy-Connection."""
+    credentials: list[bytes]
+    agents: list[bytes]
+    expects_continue: bool = False
+    upgrades: bool = False
+
+    @classmethod
+    def of(cls, fields: Fields) -> Traits:
+        found = cls([], [], [], [])
+        for name, value in fields:
+            if len(name) not in _TRAIT_LENGTHS:
+                continue
+            match name.lower():
+                case b"host":
+                    found.hosts.append(value)
+                case b"connection" | b"proxy-connection":
+                    found.connection += [token.strip().lower() for token in value.split(b",")]
+                case b"proxy-authorization":
+                    found.credentials.append(value)
+                case b"user-agent":
+                    found.agents.append(value)
+                case b"expect":
+                    found.expects_continue = found.expects_continue or b"100-continue" in value.lower()
+                case b"upgrade":
+                    found.upgrades = True
+        return found
+
+
+_TRAIT_LENGTHS = frozenset(
+    map(len, (b"host", b"connection", b"proxy-connection", b"proxy-authorization", b"user-agent", b"expect", b"upgrade"))
+)
+
+
+def request_of(head: Head, traits: Traits, *, connect: tuple[str, int] | None, sni: str | None, tls: bool) -> tuple[Request, bool]:
     """Our request, and whether the names it was given agree.
 
     `connect` is the tunnel's host and port, None outside one. The key host is the CONNECT name; where that is an address,
     the SNI, else Host. Proxy credentials are left out: they are ours, not the request's. Raises Unreadable.
     """
-    data = message.data
-    fields: Fields = tuple(field for field in data.headers.fields if field[0].lower() not in OURS)
-    given = values(fields, b"host")
-    if len(given) > 1:
+    fields = head.fields
+    if traits.credentials:
+        fields = tuple(field for field in fields if field[0].lower() not in OURS)
+    if len(traits.hosts) > 1:
         raise Unreadable("more than one Host field")
-    authority = data.authority or (given[0] if given else b"")
+    authority = head.authority or (traits.hosts[0] if traits.hosts else b"")
     named_host, named_port = split_authority(authority) if authority else (None, None)
     agree = True
     if connect is not None:
@@ -69,17 +126,17 @@ def request_of(message: http.Request, *, connect: tuple[str, int] | None, sni: s
     else:
         if named_host is None:
             raise Unreadable("no host named: this is a proxy, use it as HTTPS_PROXY")
-        scheme = data.scheme.decode() if data.scheme else "http"
+        scheme = head.scheme.decode() if head.scheme else "http"
         host, port = named_host, named_port or (443 if scheme == "https" else 80)
-        if given and data.authority and split_authority(given[0])[0] != host:
+        if traits.hosts and head.authority and split_authority(traits.hosts[0])[0] != host:
             agree = False
     request = Request(
-        method=data.method.decode("latin-1"),
+        method=head.method.decode("latin-1"),
         scheme=scheme,
         host=host,
         port=port,
-        path=data.path or b"/",
-        protocol=_PROTOCOLS.get(data.http_version, HTTP_1_1),
+        path=head.path or b"/",
+        protocol=head.protocol,
         fields=fields,
         named=Named(
             connect=connect[0] if connect else None,
