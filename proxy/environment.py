@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from secondtake.cassettes.errors import BadInput
 from secondtake.proxy.configs import Tool
@@ -70,6 +70,9 @@ SHADOWING = (
 )
 """Taken out in any case of letters: each would send a tool elsewhere, or have it trust something else than the bundle."""
 
+BEFORE = "SECONDTAKE_BEFORE"
+"""In a shell only: what the block replaced or took out, as a URL query, so that `undo` gives it back."""
+
 UNVERIFIED = ("NODE_TLS_REJECT_UNAUTHORIZED", "GIT_SSL_NO_VERIFY", "PYTHONHTTPSVERIFY")
 """Left as the user set them: they change what the agent does, not what we do. `doctor` mentions them."""
 
@@ -124,23 +127,29 @@ def block(
     warns on the standard error of every child. `java` is a PKCS#12 trust store and its password; off, since every JVM then prints
     a line that the agent sees.
     """
+    # In a shell that points at us already, what counts is what was there before.
+    clean = applied(undo(base), base)
     url = proxy_url(port, host=host, credential=credential)
     exceptions = ",".join(dict.fromkeys((*LOOPBACK, *extra_no_proxy)))
     wanted = dict.fromkeys(PROXY_VARIABLES, url)
     wanted |= dict.fromkeys(EXCEPTION_VARIABLES, exceptions)
     wanted |= dict.fromkeys(TRUST_VARIABLES, str(bundle))
     wanted[OURS] = url
-    if former and (value := former_value(base)):
+    if former and (value := former_value(clean)):
         wanted[FORMER] = value
     for tool in sorted(set(overriding)):
-        wanted |= _over_the_file(tool, base, url, exceptions)
+        wanted |= _over_the_file(tool, clean, url, exceptions)
     if node:
         wanted["NODE_USE_ENV_PROXY"] = "1"
     if java is not None:
-        wanted["JAVA_TOOL_OPTIONS"] = _java_options(base.get("JAVA_TOOL_OPTIONS", ""), host, port, *java)
+        wanted["JAVA_TOOL_OPTIONS"] = _java_options(clean.get("JAVA_TOOL_OPTIONS", ""), host, port, *java)
     shadowing = {name.upper() for name in SHADOWING}
-    gone = [name for name in base if name not in wanted and (name.upper() in shadowing or (name == FORMER and not former))]
-    return Block(wanted, tuple(sorted(gone)))
+    gone = {name for name in clean if name not in wanted and (name.upper() in shadowing or name in {FORMER, BEFORE})}
+    if former and (replaced := {name: clean[name] for name in sorted((gone | wanted.keys()) & clean.keys())}):
+        wanted[BEFORE] = urlencode(replaced)
+    kept = {name: value for name, value in clean.items() if name not in gone} | wanted
+    changed = {name: value for name, value in kept.items() if name in wanted or base.get(name) != value}
+    return Block(changed, tuple(sorted(base.keys() - kept.keys())))
 
 
 def child_environment(
@@ -169,6 +178,11 @@ def child_environment(
         node=node,
         java=java,
     )
+    return applied(change, base)
+
+
+def applied(change: Block, base: Mapping[str, str]) -> dict[str, str]:
+    """Return `base` with the change made."""
     gone = set(change.unset)
     return {name: value for name, value in base.items() if name not in gone} | dict(change.set)
 
@@ -192,8 +206,29 @@ def unsets(names: Iterable[str], form: Format, *, restore: Mapping[str, str] | N
     return exports(Block(dict(kept), tuple(sorted(set(names) - kept.keys()))), form)
 
 
+def undo(environ: Mapping[str, str]) -> Block:
+    """What takes a shell back to where it was before `exports`, for `env --unset`; empty in one that does not point at us."""
+    ours = environ.get(OURS)
+    if not ours:
+        return Block({}, ())
+    names = {*PROXY_VARIABLES, *EXCEPTION_VARIABLES, *TRUST_VARIABLES, OURS, FORMER, BEFORE}
+    names |= {name for name, value in environ.items() if value == ours}
+    if environ.get("npm_config_proxy") == ours:
+        names.add("npm_config_noproxy")
+    back = restored(environ)
+    count = environ.get("GIT_CONFIG_COUNT", "")
+    if count.isdecimal() and environ.get(f"GIT_CONFIG_VALUE_{int(count) - 1}") == ours:
+        # A count without its values is an error to git; a caller's own entries stay.
+        names |= {"GIT_CONFIG_COUNT", f"GIT_CONFIG_KEY_{int(count) - 1}"}
+        if int(count) > 1:
+            back["GIT_CONFIG_COUNT"] = str(int(count) - 1)
+    return Block(back, tuple(sorted((names & environ.keys()) - back.keys())))
+
+
 def restored(environ: Mapping[str, str]) -> dict[str, str]:
-    """What `env --unset` sets again: the proxy variables as `SECONDTAKE_UPSTREAM` kept them."""
+    """What `env --unset` sets again: all that `exports` replaced, or at least the proxy as `SECONDTAKE_UPSTREAM` kept it."""
+    if before := environ.get(BEFORE, ""):
+        return dict(parse_qsl(before, keep_blank_values=True))
     value = environ.get(FORMER, "")
     if not value:
         return {}

@@ -28,6 +28,7 @@ from cryptography.x509.oid import NameOID
 
 from secondtake.proxy.authority import ORGANIZATION
 from secondtake.proxy.configs import Configs, expand, read_configs, read_file
+from secondtake.proxy.environment import applied, undo
 
 FILE_VARIABLES = (
     "SSL_CERT_FILE",
@@ -112,7 +113,11 @@ def collect(
     keychain: Keychain | None = None,
     certifi_file: str | None = None,
 ) -> TrustSources:
-    """Gather the union. Reads files, asks the keychain where there is one, and never fails."""
+    """Gather the union. Reads files, asks the keychain where there is one, and never fails.
+
+    In a shell that points at us, what the user had configured before counts.
+    """
+    environ = applied(undo(environ), environ)
     union = _Union()
     defaults = ssl.get_default_verify_paths()
     files = [*system_files, defaults.openssl_cafile]

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secondtake.proxy.authority import ORGANIZATION, Authority
+from secondtake.proxy.environment import child_environment
 from secondtake.proxy.trust import FILE_VARIABLES, TrustSources, certificates, collect, upstream_bundle, write_bundle, write_java_store
 
 NOW = datetime.now(UTC)
@@ -194,6 +195,15 @@ def test_our_authority_comes_first_downwards_and_never_upwards(corporation: Corp
     again = gather(tmp_path, {"SSL_CERT_FILE": str(bundle), "REQUESTS_CA_BUNDLE": str(authority.ca_path)})
     assert ders(upstream_bundle(tmp_path / "up.pem", again)) == ders(user)
     assert again.warnings == ()
+
+
+def test_in_a_pointed_shell_the_users_former_settings_count(corporation: Corporation, tmp_path: Path) -> None:
+    """T-R12: our bundle of a run that is over is gone; the company's root is still trusted."""
+    user = corporation.file("corp.pem")
+    shell = child_environment({"REQUESTS_CA_BUNDLE": str(user)}, port=1, bundle=tmp_path / "gone.pem", former=True)
+    sources = gather(tmp_path, shell)
+    assert found(sources) == ders(user)
+    assert sources.warnings == ()
 
 
 def test_a_corporation_of_our_name_in_another_place_is_not_ours(tmp_path: Path) -> None:
