@@ -32,6 +32,10 @@ COMMANDS: dict[str, str] = {
 """Each command and its module in `cli/commands/`, in the order of a first day."""
 
 
+COMPLETION_VARIABLE = "_SECONDTAKE_COMPLETE"
+"""Set by the shell when it asks for completions (click's shell completion)."""
+
+
 class LazyGroup(click.Group):
     """Loads a command's module when it is asked for. The modules import nothing heavy, so `--help` may load them all."""
 
@@ -84,7 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. Every error becomes one `error:` line, and a hint where there is one."""
     try:
-        result = root.main(list(arguments), prog_name="secondtake", standalone_mode=False)
+        if COMPLETION_VARIABLE in os.environ:
+            root.main(list(arguments), prog_name="secondtake")
+        # Not `root.main`, which turns a reader that left into exit code 1.
+        with root.make_context("secondtake", list(arguments)) as context:
+            result = root.invoke(context)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader left (`| head`). Python would complain once more while it flushes at exit.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class Surface:
         from secondtake.cassettes.store import Store
 
         return Store(self.place.root)
+
+    @property
+    def again(self) -> str:
+        """The option that leads to this store again, for commands that can be pasted: empty, or ` --store DIR`."""
+        return f" --store {shlex.quote(str(self.place.root))}" if self.place.asked else ""
 
     def say(self, text: str) -> None:
         """Prose for a person, on standard error; nothing with `--quiet`."""
@@ -143,6 +149,8 @@ class AgentCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Split at the first `--`; the agent's part reaches the command as `agent`."""
         ours, agent = split_agent(args)
+        if not agent and not {"--help", "-h"} & set(ours):
+            raise click.UsageError("no agent to run: put its command after `--`", ctx)
         ctx.meta[AGENT_KEY] = agent
         return super().parse_args(ctx, ours)
 
@@ -164,14 +172,8 @@ def split_agent(args: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def agent_of(context: click.Context) -> tuple[str, ...]:
-    """Return the agent's command line.
-
-    Raises:
-        click.UsageError: there is none.
-    """
-    agent: tuple[str, ...] = context.meta.get(AGENT_KEY, ())
-    if not agent:
-        raise click.UsageError("no agent to run: put its command after `--`", context)
+    """Return the agent's command line; `AgentCommand` has seen to it that there is one."""
+    agent: tuple[str, ...] = context.meta[AGENT_KEY]
     return agent
 
 

@@ -34,6 +34,7 @@ def stage_of(surface: Surface) -> Stage:
         now=lambda: datetime.now(UTC),
         monotonic_s=time.monotonic,
         random=random,
+        again=surface.again,
         version=version_here(),
     )
 

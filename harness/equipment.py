@@ -60,13 +60,13 @@ class Equipment:
             overriding=self.sources.configs.overriding,
         )
 
-    def child(self, port: int, extra: Mapping[str, str]) -> dict[str, str]:
-        """Return the whole environment of a child; `extra` are values it lacks (dummy credentials in a replay)."""
+    def child(self, port: int) -> dict[str, str]:
+        """Return the whole environment of a child."""
         change = self.change(port)
         gone = set(change.unset)
-        return {**extra, **{name: value for name, value in self.stage.environ.items() if name not in gone}, **change.set}
+        return {**{name: value for name, value in self.stage.environ.items() if name not in gone}, **change.set}
 
-    def aliases(self, port: int, cwd: Path, extra: Mapping[str, str]) -> Aliases:
+    def aliases(self, port: int, cwd: Path) -> Aliases:
         """Return the values that are ours, or of this run's place, and so must not tell two runs apart (an agent that runs `env`)."""
         values: dict[bytes, bytes] = {}
         values[proxy_url(port, credential=self.credential).encode()] = b"SECONDTAKE_PROXY"
@@ -75,8 +75,6 @@ class Equipment:
         for path in dict.fromkeys((cwd, cwd.resolve())):
             if len(str(path)) >= SHORTEST_ALIAS:
                 values[os.fsencode(path)] = b"WORKSPACE"
-        for name, value in extra.items():
-            values[value.encode()] = name.encode()
         return Aliases(values)
 
 

@@ -40,7 +40,7 @@ def record_problems(outcome: Outcome, agent: Sequence[str], bundle: Path) -> tup
 def replay_problems(outcome: Outcome, agent: Sequence[str], bundle: Path, *, recorded: int) -> tuple[Problem, ...]:
     """Judge a replay of a cassette of `recorded` exchanges. Misses are counted elsewhere."""
     found = [*_tls(outcome, bundle), *_wire(outcome)]
-    hint = "secondtake verify names every fault"
+    hint = "`secondtake verify` names every fault"
     found += [Problem("damaged", f"the cassette is damaged: {damage}", hint, Verdict.STORE) for damage in outcome.damaged]
     if recorded and not outcome.requests:
         found.append(_nothing_captured(outcome, agent))

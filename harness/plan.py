@@ -24,6 +24,8 @@ class Stage:
     now: Callable[[], datetime]
     monotonic_s: Callable[[], float]
     random: Random
+    again: str
+    """The options that lead to this store again, for hints that can be pasted: empty, or ` --store DIR`."""
     version: str
     """Ours, for what a recording says about itself."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -60,7 +60,7 @@ def stand(
     """Return the directory the agent may run in: a scratch copy where the recorded model calls tools, unless told otherwise."""
     if where.copy_of is not None:
         calls = tuple(tool_calls(cassette))
-        _refuse_outside(cassette, calls, name, agent)
+        _refuse_outside(stage, cassette, calls, name, agent)
         return _scratch(where.copy_of, keep=where.keep, cleanup=cleanup)
     if where.in_place:
         calls = tuple(tool_calls(cassette))
@@ -71,12 +71,12 @@ def stand(
     if first is not None:
         raise WouldAct(
             f"the recorded model calls tools ({first.name} in exchange {first.seq}), and they would act on {stage.cwd}",
-            hint=f"secondtake replay {shlex.quote(name)} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
+            hint=f"secondtake replay {shlex.quote(name)}{stage.again} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
         )
     return stage.cwd
 
 
-def _refuse_outside(cassette: Cassette, calls: Iterable[Asked], name: str, agent: Sequence[str]) -> None:
+def _refuse_outside(stage: Stage, cassette: Cassette, calls: Iterable[Asked], name: str, agent: Sequence[str]) -> None:
     """A scratch copy keeps nothing safe from a tool call that names the recorded directory by its full path."""
     recorded = cassette.meta.get("cwd")
     if not isinstance(recorded, str) or len(recorded) < 2 or not Path(recorded).is_dir():
@@ -84,9 +84,9 @@ def _refuse_outside(cassette: Cassette, calls: Iterable[Asked], name: str, agent
     for call in calls:
         if recorded in call.arguments:
             raise WouldAct(
-                f"the recorded tool call {call.name} (exchange {call.seq}) names {recorded} by its full path; it would act there, not in a copy",
+                f"the recorded tool call {call.name} (exchange {call.seq}) names {recorded} by its full path and would act there",
                 hint=f"run it where {recorded} does not exist (a container), or: "
-                f"secondtake replay {shlex.quote(name)} --in-place -- {shlex.join(agent)}",
+                f"secondtake replay {shlex.quote(name)}{stage.again} --in-place -- {shlex.join(agent)}",
             )
 
 
@@ -121,8 +121,8 @@ def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace
     )
 
 
-def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path, extra: Mapping[str, str]) -> Player:
-    aliases = equipment.aliases(port, cwd, extra)
+def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path) -> Player:
+    aliases = equipment.aliases(port, cwd)
     return Player(cassette, equipment.redactor, options=Options(aliases=aliases))
 
 

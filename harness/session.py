@@ -12,6 +12,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from secondtake.harness.equipment import Equipment, dummies, equipped
@@ -50,9 +51,9 @@ async def record_session(
         take = None
         try:
             take = begin(stage, naming, equipment, port, agent=agent, wire=wire)
-            proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd, {}))
+            proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd))
             started(take.writer.name)
-            finished = await launch(agent, env=equipment.child(port, {}), cwd=stage.cwd, stdout=stdout)
+            finished = await launch(agent, env=equipment.child(port), cwd=stage.cwd, stdout=stdout)
         except NotStarted:
             if take is not None:
                 take.discard()
@@ -75,7 +76,7 @@ async def proxy_record_session(
         bound = await proxy.start()
         try:
             take = begin(stage, naming, equipment, bound, agent=(), wire=wire)
-            proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(bound, stage.cwd, {}))
+            proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(bound, stage.cwd))
             with _announced(stage, equipment, Mode.RECORD, take.writer.name, bound, ready):
                 await _until_stopped(again=None)
         finally:
@@ -103,14 +104,14 @@ async def replay_session(
     check_startable(agent, stage)
     with opened(stage, name) as cassette, ExitStack() as cleanup:
         cwd = stand(stage, cassette, name, agent, where, announce, cleanup)
+        stage = replace(stage, environ={**dummies(told(cassette, "credentials"), stage.environ), **stage.environ})
         with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment:
             proxy = replaying_proxy(stage, equipment, cassette, pace, port=0)
             port = await proxy.start()
-            extra = dummies(told(cassette, "credentials"), stage.environ)
-            proxy.wire.attach(player=player_for(equipment, cassette, port, cwd, extra))
+            proxy.wire.attach(player=player_for(equipment, cassette, port, cwd))
             begun_s = stage.monotonic_s()
             try:
-                finished = await launch(agent, env=equipment.child(port, extra), cwd=cwd, stdout=stdout)
+                finished = await launch(agent, env=equipment.child(port), cwd=cwd, stdout=stdout)
             finally:
                 outcome = await proxy.stop()
             kept = cwd if where.copy_of is not None and where.keep else None
@@ -129,7 +130,7 @@ async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int
     ):
         proxy = replaying_proxy(stage, equipment, cassette, pace, port=port)
         bound = await proxy.start()
-        proxy.wire.attach(player=player_for(equipment, cassette, bound, stage.cwd, {}))
+        proxy.wire.attach(player=player_for(equipment, cassette, bound, stage.cwd))
         begun_s = stage.monotonic_s()
         try:
             with _announced(stage, equipment, Mode.REPLAY, cassette.name, bound, ready):

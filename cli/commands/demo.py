@@ -62,7 +62,7 @@ def _tell(surface: Surface, folder: Path, *, kept: bool) -> int:
     say("\n2. The agent runs behind the recorder. Its provider is a script on this machine.\n")
     output = subprocess.DEVNULL if surface.json or surface.quiet else None
     recorded = asyncio.run(_record(stage, folder, output))
-    for line in recorded_lines(recorded, following=False):
+    for line in recorded_lines(recorded, again=None):
         say(line)
     red = _check(stage, repository)
     say(f"\n   The agent says it is fixed. The tests say: {'still red' if red else 'green'}.")
@@ -79,7 +79,7 @@ def _tell(surface: Surface, folder: Path, *, kept: bool) -> int:
     say(f"\n5. Verified: {count(report.exchanges, 'exchange')}, {'no fault' if not report.faults else f'{len(report.faults)} faults'}.")
     _next(surface, folder, kept=kept)
     code = max(exit_of(recorded.verdict, recorded.agent_status), exit_of(replayed.verdict, replayed.agent_status))
-    if report.faults:
+    if report.damaged:
         code = Exit.STORE
     if surface.json:
         _print_json(recorded, replayed, red=red, faults=len(report.faults), folder=folder if kept else None, code=code)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
+from secondtake.cassettes.errors import NameTaken
 from secondtake.cli.exits import Unusable
 from secondtake.cli.options import Surface, surface_options
 
@@ -21,11 +23,14 @@ def command(surface: Surface, file: Path, as_name: str | None) -> int:
     if not file.is_file():
         raise Unusable(f"no file {file}" if not file.exists() else f"{file} is not a file", hint="secondtake export NAME FILE makes one")
     with working(surface, f"importing {file.name}"):
-        name = surface.store().import_(file, as_name)
+        try:
+            name = surface.store().import_(file, as_name)
+        except NameTaken as taken:
+            raise NameTaken(str(taken), hint=f"secondtake import {shlex.quote(str(file))} --as NAME{surface.again}") from taken
     if surface.json:
         from secondtake.cli.render.objects import as_line
 
         print(as_line({"name": name, "file": str(file)}))
     else:
-        surface.say(f"imported as {name}\n\nnext: secondtake show {name}")
+        surface.say(f"imported as {name}\n\nnext: secondtake show {name}{surface.again}")
     return 0

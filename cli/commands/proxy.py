@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -54,7 +53,7 @@ def record(surface: Surface, name: str | None, port: int, new_ca: bool, replace:
         from secondtake.cli.render.objects import as_line
 
         print(as_line({"event": "done", **recorded_fields(result), "exit_code": int(code)}))
-    for line in recorded_lines(result):
+    for line in recorded_lines(result, again=surface.again):
         surface.say(line)
     return code
 
@@ -106,9 +105,8 @@ def _announce(surface: Surface, ready: Ready) -> None:
             ),
             flush=True,
         )
-    store = "" if surface.place.default else f" --store {shlex.quote(str(surface.place.root))}"
     doing = "recording as" if ready.mode == "record" else "replaying"
     surface.say(f"{doing} {ready.name} on http://127.0.0.1:{ready.port}\n")
     surface.say("point a shell and the agents it starts at it with")
-    surface.say(f'  eval "$(secondtake env --port {ready.port}{store})"\n')
+    surface.say(f'  eval "$(secondtake env --port {ready.port}{surface.again})"\n')
     surface.say("stop with Ctrl-C")

@@ -48,6 +48,6 @@ def command(context: click.Context, surface: Surface, name: str | None, replace:
         from secondtake.cli.render.objects import as_line
 
         print(as_line({**recorded_fields(result), "exit_code": int(code)}))
-    for line in recorded_lines(result):
+    for line in recorded_lines(result, again=surface.again):
         surface.say(line)
     return code

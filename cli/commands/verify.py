@@ -38,7 +38,9 @@ def command(surface: Surface, name: str, quick: bool, subset: tuple[int, int] | 
             as_line(
                 {
                     "name": name,
-                    "clean": not faults,
+                    "clean": not report.damaged,
+                    "readable": report.readable,
+                    "state": None if report.state is None else str(report.state),
                     "exchanges": report.exchanges,
                     "root": report.root,
                     "faults": [
@@ -57,6 +59,6 @@ def command(surface: Surface, name: str, quick: bool, subset: tuple[int, int] | 
                 for f in faults
             ),
         )
-    else:
+    if not surface.json and not report.damaged:
         print(f"clean: {count(report.exchanges, 'exchange')}, root {report.root or 'none (not closed)'}")
-    return Exit.STORE if faults else Exit.CLEAN
+    return Exit.STORE if report.damaged else Exit.CLEAN

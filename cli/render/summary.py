@@ -13,8 +13,11 @@ LISTED = 10
 """How many misses or unplayed exchanges are listed before `… and N more`."""
 
 
-def recorded_lines(result: Recorded, *, following: bool = True) -> Iterator[str]:
-    """Yield what a person wants to know of a recording that ended, and with `following` what to do next."""
+def recorded_lines(result: Recorded, *, again: str | None) -> Iterator[str]:
+    """Yield what a person wants to know of a recording that ended.
+
+    `again` are the options that lead to its store, for the line about what to do next; None leaves that out.
+    """
     yield ""
     yield visible_line(f"recorded {result.name}: {count(result.total, 'exchange')} in {duration(result.elapsed_us)}")
     for channel, number in sorted(result.exchanges.items(), key=lambda item: (-item[1], item[0])):
@@ -24,9 +27,9 @@ def recorded_lines(result: Recorded, *, following: bool = True) -> Iterator[str]
     if result.root:
         yield f"  root {result.root}"
     yield from problem_lines(result.problems)
-    if following and result.verdict is Verdict.CLEAN:
+    if again is not None and result.verdict is Verdict.CLEAN:
         yield ""
-        yield visible_line(f"next: secondtake show {result.name}")
+        yield visible_line(f"next: secondtake show {result.name}{again}")
 
 
 def recorded_fields(result: Recorded) -> dict[str, object]:

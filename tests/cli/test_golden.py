@@ -1,0 +1,90 @@
+"""Whole commands: command, exit code, standard output and standard error together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from secondtake.cassettes.store import Store
+
+Ran = Any  # conftest.Ran; a conftest cannot be imported in importlib mode
+
+CASES = {
+    "ls": ("ls",),
+    "ls-json": ("ls", "--json"),
+    "show": ("show", "incident"),
+    "show-json": ("show", "incident", "--json"),
+    "show-prefix": ("show", "inc", "--channel", "model"),
+    "show-last": ("show", "@last", "-q"),
+    "show-model": ("show", "incident", "1"),
+    "show-tricks": ("show", "incident", "2"),
+    "show-blob": ("show", "incident", "3"),
+    "show-unanswered": ("show", "incident", "4"),
+    "show-one-json": ("show", "incident", "1", "--json"),
+    "grep": ("grep", "incident", "make|naïve"),
+    "grep-json": ("grep", "incident", "EVIL", "-i", "--json"),
+    "grep-nothing": ("grep", "incident", "a.b", "-F"),
+    "verify": ("verify", "incident"),
+    "verify-json": ("verify", "incident", "--json"),
+    "verify-other-root": ("verify", "incident", "--root", "0" * 64),
+    "gc-dry": ("gc", "--dry-run"),
+    "error-unknown-cassette": ("show", "incidemt"),
+    "error-unknown-cassette-json": ("verify", "incidemt", "--json"),
+    "error-unknown-exchange": ("show", "incident", "99"),
+    "error-no-answer": ("show", "incident", "4", "--body", "response"),
+    "error-body-without-seq": ("show", "incident", "--body", "request"),
+    "error-decoded-alone": ("show", "incident", "1", "--decoded"),
+    "error-unknown-command": ("recrod", "x"),
+    "error-no-command": (),
+    "error-unknown-option": ("ls", "--frob"),
+    "error-no-agent": ("record", "x"),
+    "error-agent-without-dashes": ("replay", "incident", "make"),
+    "error-agent-missing": ("record", "x", "--", "no-such-agent"),
+    "error-agent-file-missing": ("record", "x", "--", "./no-such-agent"),
+    "error-bad-name": ("record", "../x", "--", "true"),
+    "error-name-taken": ("record", "incident", "--", "true"),
+    "error-replace-and-as": ("record", "x", "--replace", "--as", "y", "--", "true"),
+    "error-bad-route": ("record", "x", "--route", "host", "--", "true"),
+    "error-route-twice": ("record", "x", "--route", "a=http://b", "--route", "A=http://c", "--", "true"),
+    "error-route-with-password": ("record", "x", "--route", "a=http://user:pass@b", "--", "true"),
+    "error-no-client-cert": ("record", "x", "--client-cert", "a=none.pem", "--", "true"),
+    "error-original-workspace": ("replay", "incident", "--", "true"),
+    "error-workspace-and-in-place": ("replay", "incident", "--workspace", ".", "--in-place", "--", "true"),
+    "error-keep-alone": ("replay", "incident", "--keep", "--", "true"),
+    "error-bad-pattern": ("grep", "incident", "("),
+    "error-bad-subset": ("verify", "incident", "--subset", "3/2"),
+    "error-import-missing": ("import", "none.take"),
+    "error-export-nowhere": ("export", "incident", "none/x.take"),
+    "error-no-proxy": ("env",),
+    "error-no-proxy-there": ("env", "--port", "1"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_command_says_what_it_says(name: str, golden: Callable[..., Ran], store: Store) -> None:
+    """STYLE, uv: a command, and beside it its exit code, stdout and stderr.
+
+    Issue 2, bad input: one error line and at most one hint, nothing on standard output but with --json. DESIGN 7: --json prints versioned
+    objects. C-14: the sample is full of escape sequences, and none is printed raw.
+    """
+    ran = golden(name, *CASES[name])
+    for text in (ran.out, ran.err):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    if name.startswith("error-"):
+        lines = ran.err.splitlines()
+        assert [line for line in lines if line.startswith("error: ")] == lines[:1]
+        assert lines[1:] == [] or (lines[1] == "" and lines[2].startswith("hint: ") and len(lines) == 3)
+        assert (ran.out == "") != ("--json" in CASES[name])
+    if "--json" in CASES[name]:
+        assert ran.out
+        assert all(json.loads(line)["version"] == 1 for line in ran.out.splitlines())
+
+
+def test_golden_files_have_a_case() -> None:
+    """A golden file that no case writes is stale."""
+    assert {path.stem for path in (Path(__file__).parent / "golden").glob("*.txt")} == set(CASES)
