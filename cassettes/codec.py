@@ -222,8 +222,8 @@ class BodyEncoder:
                 del self._by_root[offset]
 
 
-BOUND_OVER_FULL = 1.3
-"""A body that costs much by itself may cost this much more through a chain."""
+BOUND_OVER_FULL = 1.5
+"""A body that costs much by itself may cost this many times as much through a chain."""
 
 
 def cost_of(literal_bytes: int, size: int, count: int, packed_bytes: int | None = None) -> float:
@@ -306,7 +306,9 @@ class BodyDecoder:
         built = bytearray(held.data)
         while chain:
             body = chain.pop()
-            wanted = sum(splice.size for splice in body.splices)
+            wanted = 0
+            for splice in body.splices:
+                wanted += splice.size
             if wanted > RECORD_BYTES or (body.splices and body.splices[-1].stop > len(built)):
                 raise Corrupt(f"the body {body.digest} does not fit what it stands on")
             literal = journal.unpack(body.data, wanted, dictionary) if wanted else b""

@@ -232,7 +232,7 @@ def _as_body(value: object) -> Body:
             return Body()
         case [None | bytes() as digest, int() as size, *rest] if len(rest) <= 1:
             pieces = rest[0] if rest else b""
-            if size < 0 or not isinstance(pieces, bytes) or (digest is None and size):
+            if size < 0 or not isinstance(pieces, bytes):
                 raise Corrupt("a record's body is not a body")
             return Body(EMPTY if digest is None else _digest(digest), size, unpack_pieces(pieces))
         case _:

@@ -48,7 +48,7 @@ COMPRESSES_BELOW = 0.9
 BLOCK_BYTES = 1024 * 1024
 """A large compressed body is cut into blocks of this size, so that any part of it can be read without the rest."""
 
-DECODE_COST_US = 1_000
+DECODE_COST_US = 1_300
 """Estimated cost of decoding a body through its chain of deltas; a delta that would cost more takes an earlier base, or none."""
 
 DELTA_BODY_BYTES = 4 * 1024 * 1024
@@ -80,3 +80,6 @@ LEARNED_VALUES = 128
 """Credentials seen on the wire that are looked for everywhere, newest first; those of the environment are not counted.
 Each costs about ten searches of every text, and session cookies come new with each connection.
 """
+
+REDACTIONS = 100_000
+"""Ranges listed per exchange; all are redacted, further ones are only counted."""

@@ -32,6 +32,9 @@ def all_of(data: bytes, limit: int) -> list[int]:
     numbers: list[int] = []
     value = shift = 0
     for byte in data:
+        if byte < 0x80 and not shift:
+            numbers.append(byte)
+            continue
         value |= (byte & 0x7F) << shift
         if byte & 0x80:
             shift += 7
@@ -42,8 +45,8 @@ def all_of(data: bytes, limit: int) -> list[int]:
                 raise Corrupt("a number is not in its shortest form")
             numbers.append(value)
             value = shift = 0
-            if len(numbers) > limit:
-                raise Corrupt(f"more than {limit} numbers")
+    if len(numbers) > limit:
+        raise Corrupt(f"more than {limit} numbers")
     if shift:
         raise Corrupt("a number is cut short")
     return numbers
