@@ -1,6 +1,6 @@
 """What a child process is told: proxy, exceptions and trust, for every tool at once; and the same as lines for a shell.
 
-Which variable each tool reads was measured (the table `TOOLS`); no single one serves all. What would lead around us is taken
+Which variable each tool reads was measured (`tools.TOOL_VARIABLES`); no single one serves all. What would lead around us is taken
 out: `ALL_PROXY`, and `NO_PROXY` but for loopback, which stays direct.
 """
 
@@ -9,72 +9,44 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
-from urllib.parse import parse_qsl, quote, unquote, urlencode
+from urllib.parse import quote, urlencode
 
 from secondtake.cassettes.errors import BadInput
 from secondtake.proxy.configs import Tool
 from secondtake.proxy.upstream import FORMER, OURS, former_value
-
-PROXY_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
-
-TRUST_VARIABLES = (
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "GIT_SSL_CAINFO",
-    "PIP_CERT",
-    "npm_config_cafile",
-    "CARGO_HTTP_CAINFO",
-    "CODEX_CA_CERTIFICATE",
-    "AWS_CA_BUNDLE",
-    "DENO_CERT",
-    "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
-    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-    "NIX_SSL_CERT_FILE",
-    "BUNDLE_SSL_CA_CERT",
-    "COMPOSER_CAFILE",
-    "HEX_CACERTS_PATH",
-    "YARN_HTTPS_CA_FILE_PATH",
+from secondtake.proxy.variables import (
+    BEFORE,
+    EXCEPTION_VARIABLES,
+    LOOPBACK,
+    PROXY_VARIABLES,
+    SHADOWING,
+    TRUST_VARIABLES,
+    UNVERIFIED,
+    Block,
+    applied,
+    restored,
+    undo,
 )
-"""Each is set to the bundle: system roots, the user's own authorities, and ours."""
 
-EXCEPTION_VARIABLES = ("NO_PROXY", "no_proxy")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Reached directly: a server the agent starts for itself is its own affair."""
-
-SHADOWING = (
-    "ALL_PROXY",
-    "FTP_PROXY",
-    "WS_PROXY",
-    "WSS_PROXY",
-    "NPM_CONFIG_PROXY",
-    "NPM_CONFIG_HTTPS_PROXY",
-    "NPM_CONFIG_HTTP_PROXY",
-    "NPM_CONFIG_NOPROXY",
-    "NPM_CONFIG_CAFILE",
-    "NPM_CONFIG_CA",
-    "YARN_HTTPS_PROXY",
-    "YARN_HTTP_PROXY",
-    "PIP_PROXY",
-    "CARGO_HTTP_PROXY",
-    "GIT_PROXY_COMMAND",
-    "GLOBAL_AGENT_HTTP_PROXY",
-    "GLOBAL_AGENT_HTTPS_PROXY",
-    "GLOBAL_AGENT_NO_PROXY",
-    "GIT_SSL_CAPATH",
-)
-"""Taken out in any case of letters: each would send a tool elsewhere, or have it trust something else than the bundle."""
-
-BEFORE = "SECONDTAKE_BEFORE"
-"""In a shell only: what the block replaced or took out, as a URL query, so that `undo` gives it back."""
-
-UNVERIFIED = ("NODE_TLS_REJECT_UNAUTHORIZED", "GIT_SSL_NO_VERIFY", "PYTHONHTTPSVERIFY")
-"""Left as the user set them: they change what the agent does, not what we do. `doctor` mentions them."""
+__all__ = [
+    "Block",
+    "Format",
+    "applied",
+    "block",
+    "child_environment",
+    "exports",
+    "proxy_url",
+    "restored",
+    "undo",
+    "unsets",
+    "EXCEPTION_VARIABLES",
+    "PROXY_VARIABLES",
+    "TRUST_VARIABLES",
+    "UNVERIFIED",
+]
 
 
 class Format(StrEnum):
@@ -87,14 +59,6 @@ class Format(StrEnum):
     GITHUB = "github"
     DOCKER = "docker"
     JSON = "json"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """What is set and what is taken out, beyond the caller's environment."""
-
-    set: Mapping[str, str]
-    unset: tuple[str, ...]
 
 
 def proxy_url(port: int, *, host: str = "127.0.0.1", credential: str | None = None) -> str:
@@ -181,12 +145,6 @@ def child_environment(
     return applied(change, base)
 
 
-def applied(change: Block, base: Mapping[str, str]) -> dict[str, str]:
-    """Return `base` with the change made."""
-    gone = set(change.unset)
-    return {name: value for name, value in base.items() if name not in gone} | dict(change.set)
-
-
 def exports(change: Block, form: Format) -> str:
     """The block as text that `form` reads back to the same values; ends in a newline.
 
@@ -206,39 +164,6 @@ def unsets(names: Iterable[str], form: Format, *, restore: Mapping[str, str] | N
     return exports(Block(dict(kept), tuple(sorted(set(names) - kept.keys()))), form)
 
 
-def undo(environ: Mapping[str, str]) -> Block:
-    """What takes a shell back to where it was before `exports`, for `env --unset`; empty in one that does not point at us."""
-    ours = environ.get(OURS)
-    if not ours:
-        return Block({}, ())
-    names = {*PROXY_VARIABLES, *EXCEPTION_VARIABLES, *TRUST_VARIABLES, OURS, FORMER, BEFORE}
-    names |= {name for name, value in environ.items() if value == ours}
-    if environ.get("npm_config_proxy") == ours:
-        names.add("npm_config_noproxy")
-    back = restored(environ)
-    count = environ.get("GIT_CONFIG_COUNT", "")
-    if count.isdecimal() and environ.get(f"GIT_CONFIG_VALUE_{int(count) - 1}") == ours:
-        # A count without its values is an error to git; a caller's own entries stay.
-        names |= {"GIT_CONFIG_COUNT", f"GIT_CONFIG_KEY_{int(count) - 1}"}
-        if int(count) > 1:
-            back["GIT_CONFIG_COUNT"] = str(int(count) - 1)
-    return Block(back, tuple(sorted((names & environ.keys()) - back.keys())))
-
-
-def restored(environ: Mapping[str, str]) -> dict[str, str]:
-    """What `env --unset` sets again: all that `exports` replaced, or at least the proxy as `SECONDTAKE_UPSTREAM` kept it."""
-    if before := environ.get(BEFORE, ""):
-        return dict(parse_qsl(before, keep_blank_values=True))
-    value = environ.get(FORMER, "")
-    if not value:
-        return {}
-    if not value.startswith(("https=", "http=", "no=")):
-        return dict.fromkeys(PROXY_VARIABLES, value)
-    parts = {name: unquote(text) for name, _, text in (part.partition("=") for part in value.split(";"))}
-    names = {"https": ("HTTPS_PROXY", "https_proxy"), "http": ("HTTP_PROXY", "http_proxy"), "no": EXCEPTION_VARIABLES}
-    return {name: parts[part] for part, variables in names.items() if part in parts for name in variables}
-
-
 def _over_the_file(tool: Tool, base: Mapping[str, str], url: str, exceptions: str) -> dict[str, str]:
     """The tool's own variable, which decides over its configuration file."""
     match tool:
@@ -250,7 +175,8 @@ def _over_the_file(tool: Tool, base: Mapping[str, str], url: str, exceptions: st
             return {"npm_config_proxy": url, "npm_config_https_proxy": url, "npm_config_noproxy": exceptions}
         case Tool.GIT:
             # git-config(1), GIT_CONFIG_COUNT: read last, so it decides over files; appended to what the caller set this way.
-            count = int(base["GIT_CONFIG_COUNT"]) if base.get("GIT_CONFIG_COUNT", "").isdecimal() else 0
+            given = base.get("GIT_CONFIG_COUNT", "")
+            count = int(given) if given.isdecimal() and len(given) < 6 else 0
             return {"GIT_CONFIG_COUNT": str(count + 1), f"GIT_CONFIG_KEY_{count}": "http.proxy", f"GIT_CONFIG_VALUE_{count}": url}
         case _:
             assert_never(tool)

@@ -28,7 +28,7 @@ from cryptography.x509.oid import NameOID
 
 from secondtake.proxy.authority import ORGANIZATION
 from secondtake.proxy.configs import Configs, expand, read_configs, read_file
-from secondtake.proxy.environment import applied, undo
+from secondtake.proxy.variables import applied, undo
 
 FILE_VARIABLES = (
     "SSL_CERT_FILE",
