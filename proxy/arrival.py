@@ -88,7 +88,7 @@ def at_once(parent: WireLayer, arrival: Arrival) -> Whole | None:
     if size > WHOLE_BYTES or found.ended in BROKEN or answer.interim or answer.trailers:
         return None
     framed = frame_serve(found, request, keep_alive=arrival.keep_alive)
-    if framed.delimiter is Delimiter.CHUNKED and len(answer.body.pieces) > 1:
+    if framed.delimiter in (Delimiter.CHUNKED, Delimiter.STREAM) and len(answer.body.pieces) > 1:
         return None  # its boundaries can be seen, so they are kept
     wire.counted(request, arrival.channel, found)
     return Whole(answer.status, answer.reason, framed, found.body.read(0, size) if not without_body(request.method, answer.status) else b"")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import h2.errors
 import h2.events
 from mitmproxy import http
 from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import http as stock
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
 from mitmproxy.proxy.layers.http._events import RequestHeaders
 from mitmproxy.proxy.layers.http._http2 import Http2Client, Http2Server, StreamState, split_pseudo_headers
 
+from secondtake.proxy.arrival import Whole
 from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import HTTP_2, Delimiter
 from secondtake.proxy.translate import Head
@@ -20,6 +23,10 @@ from secondtake.proxy.translate import Head
 
 class ClientSide(Http2Server):
     """The server we are to an HTTP/2 client."""
+
+    def __init__(self, context: Context, at_once: Callable[[Head], Whole | None]) -> None:
+        super().__init__(context)
+        self.at_once = at_once
 
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
         if isinstance(event, ResponseHead):
@@ -63,6 +70,14 @@ class ClientSide(Http2Server):
         if pseudo:
             yield from self.protocol_error(f"unknown pseudo headers: {list(pseudo)}")
             return True
+        whole = self.at_once(head) if event.stream_ended else None
+        if whole is not None:
+            # What is sent leaves with whatever else this read brings about: one write for all of it.
+            status = (b":status", b"%d" % whole.status)
+            self.h2_conn.send_headers(event.stream_id, [status, *whole.framed.fields], end_stream=not whole.body)
+            if whole.body:
+                self.h2_conn.send_data(event.stream_id, whole.body, end_stream=True)
+            return False
         self.streams[event.stream_id] = StreamState.HEADERS_RECEIVED
         yield ReceiveHttp(RequestHeaders(event.stream_id, head, end_stream=bool(event.stream_ended)))  # type: ignore[arg-type]
         return False

@@ -46,7 +46,7 @@ class WireLayer(HttpLayer):
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
         if isinstance(event, events.Start):
             if self.context.client.alpn == b"h2":
-                self.connections[self.context.client] = http2.ClientSide(self.context.fork())
+                self.connections[self.context.client] = http2.ClientSide(self.context.fork(), self.at_once)
             else:
                 self.connections[self.context.client] = http1.ClientSide(self.context.fork(), self.at_once)
         yield from super()._handle_event(event)
