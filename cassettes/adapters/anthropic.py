@@ -38,4 +38,4 @@ class Anthropic:
         return BodyReader(self.name, messages.Assembly(), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
-        return errors.anthropic(kind, message)
+        return errors.anthropic(message)

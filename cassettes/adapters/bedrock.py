@@ -53,7 +53,7 @@ class Bedrock:
         return BodyReader(self.name, invoked.Invoked(messages.Assembly(), chat.Assembly()), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
-        return errors.bedrock(kind, message)
+        return errors.bedrock(message)
 
 
 def _converses(body: Mapping[str, Json]) -> bool:

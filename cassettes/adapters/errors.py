@@ -12,38 +12,37 @@ from secondtake.cassettes.adapters.reading import mapping, string
 from secondtake.cassettes.exchange import Fields
 
 
-def refusal(kind: str, body: dict[str, Json], *more: tuple[bytes, bytes]) -> Refusal:
-    """A 400 with `body` as JSON and the kind of refusal in `x-secondtake-miss`."""
+def refusal(body: dict[str, Json], *more: tuple[bytes, bytes]) -> Refusal:
+    """A 400 with `body` as JSON. The class of a miss goes into a field of the wire's own."""
     fields: Fields = (
         (b"content-type", b"application/json"),
         (b"x-should-retry", b"false"),
-        (b"x-secondtake-miss", kind.encode("ascii", "replace")),
         *more,
     )
     return Refusal(400, fields, json.dumps(body, ensure_ascii=True).encode("ascii"))
 
 
-def anthropic(kind: str, message: str) -> Refusal:
+def anthropic(message: str) -> Refusal:
     error: Json = {"type": "invalid_request_error", "message": message}
-    return refusal(kind, {"type": "error", "error": error, "request_id": None})
+    return refusal({"type": "error", "error": error, "request_id": None})
 
 
 def openai(kind: str, message: str) -> Refusal:
     error: Json = {"message": message, "type": "invalid_request_error", "param": None, "code": kind}
-    return refusal(kind, {"error": error})
+    return refusal({"error": error})
 
 
-def google(kind: str, message: str) -> Refusal:
+def google(message: str) -> Refusal:
     error: Json = {"code": 400, "message": message, "status": "INVALID_ARGUMENT", "details": []}
-    return refusal(kind, {"error": error})
+    return refusal({"error": error})
 
 
-def bedrock(kind: str, message: str) -> Refusal:
-    return refusal(kind, {"message": message}, (b"x-amzn-errortype", b"ValidationException"))
+def bedrock(message: str) -> Refusal:
+    return refusal({"message": message}, (b"x-amzn-errortype", b"ValidationException"))
 
 
-def ollama(kind: str, message: str) -> Refusal:
-    return refusal(kind, {"error": message})
+def ollama(message: str) -> Refusal:
+    return refusal({"error": message})
 
 
 def provider_error(body: Json, status: int, *, in_stream: bool = False, type_name: str = "") -> ProviderError:

@@ -63,7 +63,7 @@ class Gemini:
         return BodyReader(self.name, contents.Assembly(), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
-        return errors.google(kind, message)
+        return errors.google(message)
 
 
 def _dict(value: Json) -> Mapping[str, Json]:

@@ -30,4 +30,4 @@ class Ollama:
         return BodyReader(self.name, lines.Assembly(), Framing.LINES, status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
-        return errors.ollama(kind, message)
+        return errors.ollama(message)

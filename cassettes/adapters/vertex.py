@@ -59,7 +59,7 @@ class Vertex:
         return BodyReader(self.name, contents.Assembly(), framing(fields), status)
 
     def refuse(self, kind: str, message: str) -> Refusal:
-        return errors.google(kind, message)
+        return errors.google(message)
 
 
 def _claude(match: re.Match[bytes]) -> bool:

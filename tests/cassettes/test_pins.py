@@ -17,50 +17,105 @@ TODAY = date(2026, 11, 29)
 
 IDS = {
     "anthropic": {
-        "snapshot": ["claude-sonnet-4-5-20250929", "claude-3-5-sonnet-20241022", "claude-opus-4-6", "claude-opus-4-8", "claude-sonnet-5", "claude-haiku-5-5", "claude-opus-4-6-20260205", "claude-opus-4-10"],
+        "snapshot": [
+            "claude-sonnet-4-5-20250929",
+            "claude-3-5-sonnet-20241022",
+            "claude-opus-4-6",
+            "claude-opus-4-8",
+            "claude-sonnet-5",
+            "claude-haiku-5-5",
+            "claude-opus-4-6-20260205",
+            "claude-opus-4-10",
+        ],
         "versioned": ["claude-mythos-preview"],
-        "alias": ["claude-sonnet-4-5", "claude-opus-4-1", "claude-opus-4", "claude-3-5-sonnet-latest", "claude-3-opus", "opus", "sonnet", "best", "never-heard-of"],
+        "alias": [
+            "claude-sonnet-4-5",
+            "claude-opus-4-1",
+            "claude-opus-4",
+            "claude-3-5-sonnet-latest",
+            "claude-3-opus",
+            "opus",
+            "sonnet",
+            "best",
+            "never-heard-of",
+        ],
     },
     "bedrock": {
         "content": ["arn:aws:bedrock:us-east-1:123456789012:imported-model/abc"],
         "snapshot": [
-            "anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "global.anthropic.claude-opus-4-6-v1",
-            "anthropic.claude-opus-4-8", "us-gov.anthropic.claude-3-haiku-20240307-v1:0", "amazon.nova-pro-v1:0", "meta.llama3-1-8b-instruct-v1:0",
+            "anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "global.anthropic.claude-opus-4-6-v1",
+            "anthropic.claude-opus-4-8",
+            "us-gov.anthropic.claude-3-haiku-20240307-v1:0",
+            "amazon.nova-pro-v1:0",
+            "meta.llama3-1-8b-instruct-v1:0",
             "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-haiku-20240307-v1:0",
             "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-3-haiku-20240307-v1:0",
         ],
         "versioned": ["amazon.titan-text-lite-v1", "eu.amazon.titan-text-lite-v1"],
         "alias": ["anthropic.claude-sonnet-4-5"],
         "router": ["arn:aws:bedrock:us-east-1:123456789012:default-prompt-router/anthropic.claude:1"],
-        "deployment": ["arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abcdef", "arn:aws:bedrock:us-east-1:1:provisioned-model/x", "arn:aws:sagemaker:us-east-1:1:endpoint/x", "arn:aws:bedrock:us-east-1:1:custom-model-deployment/x"],
+        "deployment": [
+            "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abcdef",
+            "arn:aws:bedrock:us-east-1:1:provisioned-model/x",
+            "arn:aws:sagemaker:us-east-1:1:endpoint/x",
+            "arn:aws:bedrock:us-east-1:1:custom-model-deployment/x",
+        ],
     },
     "vertex": {
-        "snapshot": ["claude-sonnet-4-5@20250929", "claude-opus-4-6", "gemini-2.0-flash-001", "publishers/google/models/gemini-2.0-flash-001"],
+        "snapshot": [
+            "claude-sonnet-4-5@20250929",
+            "claude-opus-4-6",
+            "gemini-2.0-flash-001",
+            "publishers/google/models/gemini-2.0-flash-001",
+        ],
         "versioned": ["gemini-2.5-pro"],
         "alias": ["claude-sonnet-4-5", "claude-sonnet-4-5@default", "gemini-flash-latest"],
         "deployment": ["1234567890", "endpoints/55"],
     },
     "openai": {
-        "snapshot": ["gpt-4o-2024-08-06", "gpt-4-0613", "gpt-4-1106-preview", "gpt-3.5-turbo-0125", "o3-mini-2025-01-31", "ft:gpt-4o-mini-2024-07-18:org:name:abc", "computer-use-preview-2025-03-11"],
+        "snapshot": [
+            "gpt-4o-2024-08-06",
+            "gpt-4-0613",
+            "gpt-4-1106-preview",
+            "gpt-3.5-turbo-0125",
+            "o3-mini-2025-01-31",
+            "ft:gpt-4o-mini-2024-07-18:org:name:abc",
+            "computer-use-preview-2025-03-11",
+        ],
         "versioned": ["gpt-6-astra", "gpt-5.6-sol", "gpt-6.2-sol", "gpt-5", "gpt-4o", "o1", "gpt-5.1-codex"],
         "alias": ["gpt-5.1-chat-latest", "chat-latest", "gpt-5-chat", "computer-use-preview", "chatgpt-4o-latest", "codex-mini-latest"],
     },
     "azure-openai": {"deployment": ["gpt-4o-2024-08-06", "my-deployment"]},
     "gemini": {
-        "snapshot": ["gemini-2.0-flash-001", "models/gemini-2.0-flash-001", "gemini-2.5-pro-preview-06-05", "gemini-2.5-flash-preview-09-2025", "gemini-2.0-flash-exp-0827"],
+        "snapshot": [
+            "gemini-2.0-flash-001",
+            "models/gemini-2.0-flash-001",
+            "gemini-2.5-pro-preview-06-05",
+            "gemini-2.5-flash-preview-09-2025",
+            "gemini-2.0-flash-exp-0827",
+        ],
         "versioned": ["gemini-2.5-pro", "gemini-3.8-flash", "gemini-3.5-flash-lite"],
         "alias": ["gemini-flash-latest", "gemini-3-pro-preview", "gemini-2.0-flash-exp"],
     },
-    "mistral": {"snapshot": ["mistral-large-2512"], "alias": ["mistral-large-latest", "mistral-large", "mistral-medium-3", "mistral-large-4-0"]},
+    "mistral": {
+        "snapshot": ["mistral-large-2512"],
+        "alias": ["mistral-large-latest", "mistral-large", "mistral-medium-3", "mistral-large-4-0"],
+    },
     "xai": {"snapshot": ["grok-4.20-0309", "grok-4.20-0309-reasoning"], "versioned": ["grok-4.6"], "alias": ["grok-4-latest", "grok-beta"]},
     "gateway": {
         "snapshot": ["openai/gpt-4o-2024-08-06", "anthropic/claude-3-5-sonnet-20241022", "openai/gpt-4o-2024-08-06:free"],
         "alias": ["anthropic/claude-opus-4.8", "claude-opus-4.8", "gpt-group", "deepseek/deepseek-r1:free"],
         "router": ["openrouter/auto", "openai/gpt-4o-2024-08-06:nitro", "x/y:online"],
     },
-    "ollama": {"content": ["sha256:" + "a" * 64, "llama3@sha256:" + "b" * 64], "alias": ["llama3.3", "qwen3:32b"], "deployment": ["gpt-oss:120b-cloud"]},
+    "ollama": {
+        "content": ["sha256:" + "a" * 64, "llama3@sha256:" + "b" * 64],
+        "alias": ["llama3.3", "qwen3:32b"],
+        "deployment": ["gpt-oss:120b-cloud"],
+    },
     "huggingface": {"content": ["org/name@" + "0" * 40], "alias": ["org/name@main"], "deployment": ["org/name", "anything"]},
-}  # fmt: skip
+}
 FLAT = [(provider, one, pin_class) for provider, classes in IDS.items() for pin_class, ids in classes.items() for one in ids]
 
 
@@ -154,4 +209,11 @@ def test_the_table_follows_from_the_call(adapter: str, host: str, provider: str)
 
 def test_classes_are_ordered_best_first() -> None:
     """DESIGN 1: content > snapshot > versioned > alias > router > deployment."""
-    assert [one.value for one in sorted(PinClass, key=lambda one: one.rank)] == ["content", "snapshot", "versioned", "alias", "router", "deployment"]
+    assert [one.value for one in sorted(PinClass, key=lambda one: one.rank)] == [
+        "content",
+        "snapshot",
+        "versioned",
+        "alias",
+        "router",
+        "deployment",
+    ]

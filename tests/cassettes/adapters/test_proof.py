@@ -23,7 +23,11 @@ def message(model: str, *iterations: tuple[str, str], content: list[Any] | None 
     usage: dict[str, Any] = {"input_tokens": 1, "output_tokens": 1}
     if iterations:
         usage["iterations"] = [{"type": kind, "model": by} for kind, by in iterations]
-    return read("anthropic", "/v1/messages", {"type": "message", "model": model, "content": content or [], "stop_reason": "end_turn", "usage": usage})
+    return read(
+        "anthropic",
+        "/v1/messages",
+        {"type": "message", "model": model, "content": content or [], "stop_reason": "end_turn", "usage": usage},
+    )
 
 
 FALLBACK = [{"type": "fallback", "from": {"model": PIN}, "to": {"model": "other"}, "trigger": {"type": "refusal"}}]
@@ -51,21 +55,85 @@ def test_a_message_proves_its_model_by_who_sampled(answer: ModelAnswer, verdict:
 @pytest.mark.parametrize(
     ("adapter", "host", "path", "body", "asked", "verdict", "strength"),
     [
-        ("openai-chat", "api.openai.com", "/v1/chat/completions", {"model": "gpt-4o-2024-08-06", "choices": []}, "gpt-4o", "verified", "strong"),
-        ("openai-chat", "api.openai.com", "/v1/chat/completions", {"model": "gpt-5", "system_fingerprint": "fp_1", "choices": []}, "gpt-5", "verified", "medium"),
+        (
+            "openai-chat",
+            "api.openai.com",
+            "/v1/chat/completions",
+            {"model": "gpt-4o-2024-08-06", "choices": []},
+            "gpt-4o",
+            "verified",
+            "strong",
+        ),
+        (
+            "openai-chat",
+            "api.openai.com",
+            "/v1/chat/completions",
+            {"model": "gpt-5", "system_fingerprint": "fp_1", "choices": []},
+            "gpt-5",
+            "verified",
+            "medium",
+        ),
         ("openai-chat", "api.openai.com", "/v1/chat/completions", {"model": "gpt-5", "choices": []}, "gpt-5", "unverified", "weak"),
         ("openai-chat", "api.openai.com", "/v1/chat/completions", {"model": "gpt-5-mini", "choices": []}, "gpt-5", "mismatch", "strong"),
         ("openai-chat", "vllm.internal.example", "/v1/chat/completions", {"model": "any", "choices": []}, "any", "unverified", "weak"),
-        ("gateway", "openrouter.ai", "/api/v1/chat/completions", {"model": "openai/gpt-4o", "choices": []}, "openai/gpt-4o", "unverified", "weak"),
-        ("azure-openai", "r.openai.azure.com", "/openai/deployments/d/chat/completions", {"model": "gpt-4o-2024-08-06", "choices": []}, "d", "unverified", "weak"),
-        ("gemini", "generativelanguage.googleapis.com", "/v1beta/models/g:generateContent", {"modelVersion": "models/gemini-2.0-flash-001", "candidates": []}, "gemini-2.0-flash-001", "verified", "strong"),
-        ("bedrock", "bedrock-runtime.us-east-1.amazonaws.com", "/model/a.b/converse", {"output": {"message": {"content": []}}}, "a.b", "unverified", "none"),
-        ("bedrock", "bedrock-runtime.us-east-1.amazonaws.com", "/model/a.b/converse", {"output": {"message": {"content": []}}, "trace": {"promptRouter": {"invokedModelId": "arn:x/other"}}}, "a.b", "mismatch", "strong"),
-        ("bedrock", "bedrock-runtime.us-east-1.amazonaws.com", "/model/a.b/invoke", {"type": "message", "model": "claude-x-5-20260101", "content": []}, "us.anthropic.claude-x-5-20260101-v1:0", "verified", "medium"),
+        (
+            "gateway",
+            "openrouter.ai",
+            "/api/v1/chat/completions",
+            {"model": "openai/gpt-4o", "choices": []},
+            "openai/gpt-4o",
+            "unverified",
+            "weak",
+        ),
+        (
+            "azure-openai",
+            "r.openai.azure.com",
+            "/openai/deployments/d/chat/completions",
+            {"model": "gpt-4o-2024-08-06", "choices": []},
+            "d",
+            "unverified",
+            "weak",
+        ),
+        (
+            "gemini",
+            "generativelanguage.googleapis.com",
+            "/v1beta/models/g:generateContent",
+            {"modelVersion": "models/gemini-2.0-flash-001", "candidates": []},
+            "gemini-2.0-flash-001",
+            "verified",
+            "strong",
+        ),
+        (
+            "bedrock",
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            "/model/a.b/converse",
+            {"output": {"message": {"content": []}}},
+            "a.b",
+            "unverified",
+            "none",
+        ),
+        (
+            "bedrock",
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            "/model/a.b/converse",
+            {"output": {"message": {"content": []}}, "trace": {"promptRouter": {"invokedModelId": "arn:x/other"}}},
+            "a.b",
+            "mismatch",
+            "strong",
+        ),
+        (
+            "bedrock",
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            "/model/a.b/invoke",
+            {"type": "message", "model": "claude-x-5-20260101", "content": []},
+            "us.anthropic.claude-x-5-20260101-v1:0",
+            "verified",
+            "medium",
+        ),
         ("ollama", "localhost", "/api/chat", {"model": "a:b", "done": True}, "a:b", "unverified", "weak"),
         ("ollama", "localhost", "/api/chat", {"model": "a:b", "remote_model": "c", "done": True}, "a:b", "mismatch", "strong"),
     ],
-)  # fmt: skip
+)
 def test_an_echo_is_never_counted_as_verified(
     adapter: str, host: str, path: str, body: dict[str, Any], asked: str, verdict: str, strength: str
 ) -> None:

@@ -32,20 +32,44 @@ def read(adapter: str, body: dict[str, Any] | bytes, path: str = "") -> tuple[Mo
 @pytest.mark.parametrize(
     ("adapter", "body", "places"),
     [
-        ("anthropic", {**MESSAGES, "fallbacks": [{"model": "b"}, {"model": "c"}]}, {"model": "model", "fallbacks[0].model": "fallback", "fallbacks[1].model": "fallback"}),
+        (
+            "anthropic",
+            {**MESSAGES, "fallbacks": [{"model": "b"}, {"model": "c"}]},
+            {"model": "model", "fallbacks[0].model": "fallback", "fallbacks[1].model": "fallback"},
+        ),
         ("anthropic", {**MESSAGES, "fallbacks": "default"}, {"model": "model", "fallbacks": "indirect"}),
-        ("anthropic", {**MESSAGES, "tools": [{"name": "x", "model": "d"}, {"model": "b", "type": "advisor_20260301"}]}, {"model": "model", "tools[0].model": "auxiliary", "tools[1].model": "advisor"}),
-        ("openai-responses", {**RESPONSES, "moderation": {"model": "omni"}, "prompt": {"id": "p"}}, {"model": "model", "moderation.model": "auxiliary", "prompt.id": "indirect"}),
-        ("openai-responses", {**RESPONSES, "tools": [{"type": "image_generation", "model": "gpt-image"}]}, {"model": "model", "tools[0].model": "auxiliary"}),
+        (
+            "anthropic",
+            {**MESSAGES, "tools": [{"name": "x", "model": "d"}, {"model": "b", "type": "advisor_20260301"}]},
+            {"model": "model", "tools[0].model": "auxiliary", "tools[1].model": "advisor"},
+        ),
+        (
+            "openai-responses",
+            {**RESPONSES, "moderation": {"model": "omni"}, "prompt": {"id": "p"}},
+            {"model": "model", "moderation.model": "auxiliary", "prompt.id": "indirect"},
+        ),
+        (
+            "openai-responses",
+            {**RESPONSES, "tools": [{"type": "image_generation", "model": "gpt-image"}]},
+            {"model": "model", "tools[0].model": "auxiliary"},
+        ),
         ("openai-responses", {"type": "response.create", **RESPONSES}, {"model": "model"}),
         ("openai-responses", {"type": "response.create", "response": RESPONSES}, {"response.model": "model"}),
-        ("gateway", {**CHAT, "models": ["b", "c"], "route": "fallback"}, {"model": "model", "models[0]": "route", "models[1]": "route", "route": "indirect"}),
-        ("gateway", {**CHAT, "fallbacks": ["b", {"m": ["c"]}]}, {"model": "model", "fallbacks[0]": "fallback", "fallbacks[1].m[0]": "indirect"}),
+        (
+            "gateway",
+            {**CHAT, "models": ["b", "c"], "route": "fallback"},
+            {"model": "model", "models[0]": "route", "models[1]": "route", "route": "indirect"},
+        ),
+        (
+            "gateway",
+            {**CHAT, "fallbacks": ["b", {"m": ["c"]}]},
+            {"model": "model", "fallbacks[0]": "fallback", "fallbacks[1].m[0]": "indirect"},
+        ),
         ("gateway", {"agent_id": "a", "messages": []}, {"agent_id": "indirect"}),
         ("gemini", {"model": "m", "request": {**GEMINI, "model": "n"}}, {"model": "model", "request.model": "model"}),
     ],
     ids=lambda value: json.dumps(value)[:60] if isinstance(value, dict) else value,
-)  # fmt: skip
+)
 def test_every_model_bearing_place_is_named_with_what_it_is_for(adapter: str, body: dict[str, Any], places: dict[str, str]) -> None:
     """A-04: fallbacks, advisors, routes, stored prompts; `moderation.model` and image tools are never swapped."""
     asked, content = read(adapter, body)
@@ -81,13 +105,43 @@ def test_odd_spelling_is_kept_around_the_new_id(adapter: str) -> None:
         ("bedrock", "/model/us.anthropic.claude-x-v1%3A0/converse", "us.anthropic.claude-x-v1:0", "a.b-v2:0", "/model/a.b-v2%3A0/converse"),
         ("bedrock", "/model/a.b/invoke", "a.b", "a.b-v2:0", "/model/a.b-v2%3A0/invoke"),
         ("bedrock", "/model/a.b-v1:0/invoke", "a.b-v1:0", "a.b-v2:0", "/model/a.b-v2:0/invoke"),
-        ("bedrock", "/model/arn%3Aaws%3Abedrock%3Ar%3A1%3Ainference-profile%2Fx/invoke", "arn:aws:bedrock:r:1:inference-profile/x", "arn:aws:x/y", "/model/arn%3Aaws%3Ax%2Fy/invoke"),
-        ("vertex", "/v1/projects/p/locations/l/publishers/anthropic/models/c@20250101:rawPredict?x=c@20250101", "c@20250101", "d@20260101", "/v1/projects/p/locations/l/publishers/anthropic/models/d@20260101:rawPredict?x=c@20250101"),
-        ("vertex", "/v1/projects/p/locations/l/publishers/anthropic/models/c%4020250101:rawPredict", "c@20250101", "d@20260101", "/v1/projects/p/locations/l/publishers/anthropic/models/d%4020260101:rawPredict"),
-        ("gemini", "/v1beta/models/g-1:streamGenerateContent?alt=sse&key=models/g-1", "g-1", "g-2", "/v1beta/models/g-2:streamGenerateContent?alt=sse&key=models/g-1"),
-        ("azure-openai", "/openai/deployments/my%20d/chat/completions?api-version=1", "my d", "your d", "/openai/deployments/your%20d/chat/completions?api-version=1"),
+        (
+            "bedrock",
+            "/model/arn%3Aaws%3Abedrock%3Ar%3A1%3Ainference-profile%2Fx/invoke",
+            "arn:aws:bedrock:r:1:inference-profile/x",
+            "arn:aws:x/y",
+            "/model/arn%3Aaws%3Ax%2Fy/invoke",
+        ),
+        (
+            "vertex",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/c@20250101:rawPredict?x=c@20250101",
+            "c@20250101",
+            "d@20260101",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/d@20260101:rawPredict?x=c@20250101",
+        ),
+        (
+            "vertex",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/c%4020250101:rawPredict",
+            "c@20250101",
+            "d@20260101",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/d%4020260101:rawPredict",
+        ),
+        (
+            "gemini",
+            "/v1beta/models/g-1:streamGenerateContent?alt=sse&key=models/g-1",
+            "g-1",
+            "g-2",
+            "/v1beta/models/g-2:streamGenerateContent?alt=sse&key=models/g-1",
+        ),
+        (
+            "azure-openai",
+            "/openai/deployments/my%20d/chat/completions?api-version=1",
+            "my d",
+            "your d",
+            "/openai/deployments/your%20d/chat/completions?api-version=1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_id_in_the_path_is_swapped_in_the_manner_it_was_written(adapter: str, path: str, model: str, new: str, expected: str) -> None:
     """A-03: percent-encoding kept; nothing else in the target changes, the query included."""
     body = GEMINI if adapter == "gemini" else CLAUDE if adapter != "azure-openai" else CHAT
