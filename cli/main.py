@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from secondtake.cassettes.errors import RecordedError
+from secondtake.cassettes.errors import Corrupt, RecordedError
 from secondtake.cli.exits import MEANINGS, Exit, code_for
 from secondtake.cli.options import DEBUG_VARIABLE, version_here
 from secondtake.cli.render.escape import visible_line
@@ -131,6 +131,8 @@ def _failed(error: BaseException, *, as_json: bool) -> int:
 def describe(error: BaseException) -> tuple[str, str | None]:
     """Return the line for an error, and a hint that can be run or checked."""
     match error:
+        case Corrupt():
+            return str(error), error.hint or "`secondtake verify NAME` names every fault"
         case RecordedError():
             return str(error), error.hint
         case click.exceptions.NoArgsIsHelpError():

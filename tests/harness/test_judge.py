@@ -1,0 +1,137 @@
+"""From what the wire saw to why a run is not clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from secondtake.cassettes.errors import NotStored
+from secondtake.cassettes.exchange import Answered, Channel, Ending
+from secondtake.harness.judge import record_problems, replay_problems
+from secondtake.harness.results import Problem, Verdict, worst
+from secondtake.proxy.outcome import Outcome, TlsFailure
+
+BUNDLE = Path("/run/bundle.pem")
+
+
+def busy(**changes: object) -> Outcome:
+    """An outcome of one model call, and what `changes` adds."""
+    outcome = Outcome(requests=1)
+    outcome.answered[Answered.LIVE] += 1
+    outcome.channels[Channel.MODEL] += 1
+    outcome.endings[Ending.COMPLETE] += 1
+    for name, value in changes.items():
+        setattr(outcome, name, value)
+    return outcome
+
+
+def only(problems: tuple[Problem, ...]) -> Problem:
+    """The one problem."""
+    (problem,) = problems
+    return problem
+
+
+def test_a_plain_recording_has_no_problem() -> None:
+    """A clean run says nothing."""
+    assert record_problems(busy(), ("claude",), BUNDLE) == ()
+
+
+def test_a_full_disk_makes_it_a_matter_of_the_store() -> None:
+    """B-05, issue 2 bad input: the recording ends as record-failed with the reason, the agent's traffic went on, the exit code says so."""
+    found = only(record_problems(busy(failed=NotStored("cassette `x`: No space left on device", reason="ENOSPC")), ("pip",), BUNDLE))
+    assert found.verdict is Verdict.STORE
+    assert "(ENOSPC)" in found.message
+    assert "traffic went on" in found.message
+    assert found.hint
+
+
+def test_each_distrusting_client_is_told_its_variable_once() -> None:
+    """Issue 2 bad input: client that does not trust the CA (say which variable that tool reads). Forty retries are one line."""
+    failures = [TlsFailure("api.provider.example", "unknown ca", "git/2.39")] * 40
+    found = only(record_problems(busy(tls_failures=failures), ("git",), BUNDLE))
+    assert found.verdict is Verdict.DIVERGED
+    assert found.hint is not None
+    assert "GIT_SSL_CAINFO" in found.hint
+    assert str(BUNDLE) in found.hint
+
+
+@pytest.mark.parametrize(
+    ("outcome", "agent", "cause"),
+    [
+        (Outcome(), ("./agent",), "`agent` made no request"),
+        (Outcome(), ("/usr/bin/node", "x.js"), "NODE_USE_ENV_PROXY=1"),
+        (Outcome(), (), "no client came"),
+    ],
+)
+def test_an_empty_recording_names_the_likely_cause(outcome: Outcome, agent: tuple[str, ...], cause: str) -> None:
+    """T-O2."""
+    found = only(record_problems(outcome, agent, BUNDLE))
+    assert (found.kind, found.verdict) == ("nothing-captured", Verdict.DIVERGED)
+    assert cause in f"{found.message} {found.hint}"
+
+
+def test_an_empty_recording_of_a_distrusting_client_says_that() -> None:
+    """T-O2: the cause is known then."""
+    outcome = Outcome(tls_failures=[TlsFailure("api.provider.example", "unknown ca", "")])
+    kinds = {problem.kind: problem.message for problem in record_problems(outcome, ("x",), BUNDLE)}
+    assert "no client trusted our certificate" in kinds["nothing-captured"]
+
+
+def test_passed_through_hosts_are_listed_as_not_captured() -> None:
+    """T-O6: a pinned client is reported as such; asked for with --passthrough, it is no fault."""
+    outcome = busy()
+    outcome.passed_through["pinned.example"] += 3
+    found = only(record_problems(outcome, ("x",), BUNDLE))
+    assert found.verdict is Verdict.CLEAN
+    assert "not captured" in found.message
+    assert "3 pinned.example" in found.message
+
+
+def test_exchanges_that_were_cut_short_are_counted() -> None:
+    """Issue 2, item 3: kept as cut short, and said."""
+    outcome = busy()
+    outcome.endings[Ending.CLIENT_LEFT] += 2
+    assert only(record_problems(outcome, ("x",), BUNDLE)).message == "kept as they were cut short: 2 client-left"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({"not_http": [("db.example", b"\0")]}, Verdict.DIVERGED),
+        ({"blocked": ["192.0.2.1:443"]}, Verdict.DIVERGED),
+        ({"crashed": ["KeyError: x"]}, Verdict.FAULT),
+        ({"unreachable": [("https://down.example/", "refused")]}, Verdict.CLEAN),
+        ({"strangers": 2}, Verdict.CLEAN),
+        ({"notes": ["a proxy was left out"]}, Verdict.CLEAN),
+    ],
+)
+def test_everything_the_wire_saw_is_said(change: dict[str, object], verdict: Verdict) -> None:
+    """T-Q1: a non-zero exit and a named reason; what is only to know is a note."""
+    problems = record_problems(busy(**change), ("x",), BUNDLE)
+    assert problems
+    assert worst(problems) is verdict
+
+
+def test_damage_in_a_replay_is_a_matter_of_the_store() -> None:
+    """DESIGN 4: damage is an error, never absent."""
+    found = only(replay_problems(busy(damaged=["body 7 is not what its digest says"]), ("x",), BUNDLE, recorded=1)[:1])
+    assert (found.kind, found.verdict) == ("damaged", Verdict.STORE)
+
+
+def test_counts_that_do_not_add_up_are_a_fault_of_ours() -> None:
+    """T-Q3: exact, normalised, derived and miss add up to the requests seen on the socket."""
+    outcome = Outcome(requests=2)
+    outcome.answered[Answered.EXACT] += 1
+    assert only(replay_problems(outcome, ("x",), BUNDLE, recorded=1)).verdict is Verdict.FAULT
+
+
+def test_a_live_answer_in_a_replay_is_never_clean() -> None:
+    """T-Q1: any live call."""
+    assert worst(replay_problems(busy(), ("x",), BUNDLE, recorded=1)) is Verdict.DIVERGED
+
+
+def test_a_replay_that_nobody_asked_is_not_clean() -> None:
+    """T-Q1, zero captured: an agent that went around the proxy must not look like a good replay. An empty cassette asks for nothing."""
+    assert worst(replay_problems(Outcome(), ("x",), BUNDLE, recorded=3)) is Verdict.DIVERGED
+    assert replay_problems(Outcome(), ("x",), BUNDLE, recorded=0) == ()
