@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -213,7 +213,7 @@ class Authority:
     def remove(self) -> None:
         """Delete a run's authority; a kept one stays. Safe to call twice."""
         if not self.kept:
-            shutil.rmtree(self.directory, ignore_errors=True)
+            _delete(self.directory)
         if self._lock_fd is not None:
             os.close(self._lock_fd)
             self._lock_fd = None
@@ -235,7 +235,7 @@ def sweep(parent: Path) -> tuple[Path, ...]:
             if directory.is_symlink() or not directory.is_dir():
                 continue
             if _is_dead(directory):
-                shutil.rmtree(directory, ignore_errors=True)
+                _delete(directory)
                 gone.append(directory)
     return tuple(gone)
 
@@ -364,6 +364,19 @@ def _creating(parent: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _delete(directory: Path) -> None:
+    """The key first, the lock last: a kill in between leaves what the next sweep still knows as dead."""
+    with suppress(OSError):
+        (directory / CA_FILE).unlink(missing_ok=True)
+        for entry in directory.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _LOCK:
+                entry.unlink(missing_ok=True)
+        (directory / _LOCK).unlink(missing_ok=True)
+        directory.rmdir()
 
 
 def _is_dead(directory: Path) -> bool:

@@ -110,7 +110,7 @@ def block(
     shadowing = {name.upper() for name in SHADOWING}
     gone = {name for name in clean if name not in wanted and (name.upper() in shadowing or name in {FORMER, BEFORE})}
     if former and (replaced := {name: clean[name] for name in sorted((gone | wanted.keys()) & clean.keys())}):
-        wanted[BEFORE] = urlencode(replaced)
+        wanted[BEFORE] = urlencode(replaced, errors="surrogateescape")
     kept = {name: value for name, value in clean.items() if name not in gone} | wanted
     changed = {name: value for name, value in kept.items() if name in wanted or base.get(name) != value}
     return Block(changed, tuple(sorted(base.keys() - kept.keys())))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -136,9 +137,9 @@ class Settings:
     exceptions: Exceptions = Exceptions()
 
     def via(self, scheme: str, host: str, port: int) -> Via | None:
-        """The proxy for a request to this origin."""
+        """The proxy for a request to this origin. Never one for loopback: that of the proxy's machine is not meant (as in Go)."""
         chosen = self.http if scheme in {"http", "ws"} else self.https
-        return None if chosen is None or self.exceptions.match(host, port) else chosen
+        return None if chosen is None or _is_loopback(host) or self.exceptions.match(host, port) else chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +237,8 @@ def parse_proxy(value: str, variable: str) -> Via:
         scheme,
         plain(unquote(found.group(1))),
         port,
-        unquote_to_bytes(user) if at else None,
-        unquote_to_bytes(password) if at and colon else None,
+        unquote_to_bytes(os.fsencode(user)) if at else None,
+        unquote_to_bytes(os.fsencode(password)) if at and colon else None,
     )
 
 
@@ -256,7 +257,7 @@ def former_value(environ: Mapping[str, str]) -> str | None:
     if https and https == http and not exceptions:
         return https
     pairs = (("https", https), ("http", http), ("no", exceptions))
-    return ";".join(f"{name}={quote(value, safe=_UNESCAPED)}" for name, value in pairs if value)
+    return ";".join(f"{name}={quote(value, safe=_UNESCAPED, errors='surrogateescape')}" for name, value in pairs if value)
 
 
 _UNESCAPED = "/:@,.*[]<>"
@@ -271,8 +272,8 @@ def parse_former(value: str) -> Settings:
         via = parse_proxy(text, FORMER)
         return Settings(via, via)
     parts = dict(part.partition("=")[::2] for part in text.split(";"))
-    vias = {name: parse_proxy(unquote(parts[name]), FORMER) for name in ("https", "http") if parts.get(name)}
-    return Settings(vias.get("https"), vias.get("http"), Exceptions.of(unquote(parts.get("no", ""))))
+    vias = {name: parse_proxy(unquote(parts[name], errors="surrogateescape"), FORMER) for name in ("https", "http") if parts.get(name)}
+    return Settings(vias.get("https"), vias.get("http"), Exceptions.of(unquote(parts.get("no", ""), errors="surrogateescape")))
 
 
 def _raw(environ: Mapping[str, str]) -> tuple[str, str, str]:

@@ -102,12 +102,12 @@ def undo(environ: Mapping[str, str]) -> Block:
 def restored(environ: Mapping[str, str]) -> dict[str, str]:
     """What `env --unset` sets again: all that `exports` replaced, or at least the proxy as `SECONDTAKE_UPSTREAM` kept it."""
     if before := environ.get(BEFORE, ""):
-        return dict(parse_qsl(before, keep_blank_values=True))
+        return dict(parse_qsl(before, keep_blank_values=True, errors="surrogateescape"))
     value = environ.get(FORMER, "")
     if not value:
         return {}
     if not value.startswith(("https=", "http=", "no=")):
         return dict.fromkeys(PROXY_VARIABLES, value)
-    parts = {name: unquote(text) for name, _, text in (part.partition("=") for part in value.split(";"))}
+    parts = {name: unquote(text, errors="surrogateescape") for name, _, text in (part.partition("=") for part in value.split(";"))}
     names = {"https": ("HTTPS_PROXY", "https_proxy"), "http": ("HTTP_PROXY", "http_proxy"), "no": EXCEPTION_VARIABLES}
     return {name: parts[part] for part, variables in names.items() if part in parts for name in variables}

@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from mitmproxy.certs import CertStore
 
 from secondtake.proxy.authority import (
@@ -281,6 +283,27 @@ def test_the_next_start_sweeps_what_sigkill_left_and_spares_the_living(authority
     assert not left.exists()
     assert authority.key_path.exists()
     assert sweep(parent) == ()
+
+
+def test_a_deletion_that_was_cut_short_is_finished_by_the_next_sweep(tmp_path: Path) -> None:
+    """C-06: whatever stood beside the key (bundles) goes too, and the key is the first to go."""
+    left = Authority.create(tmp_path, now=NOW)
+    (left.directory / "bundle.pem").write_text("x")
+    (left.directory / "folder").mkdir()
+    (left.directory / "folder" / "deep").write_text("x")
+    assert left._lock_fd is not None
+    os.close(left._lock_fd)
+    left._lock_fd = None
+    left.key_path.unlink()
+    assert sweep(tmp_path) == (left.directory,)
+    assert not left.directory.exists()
+
+
+@given(st.lists(st.text(max_size=80), max_size=3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_name_that_a_client_sends_stops_the_handshake(authority: Authority, names: list[str]) -> None:
+    """Hostile input: SNI and CONNECT are the client's to choose; stock mitmproxy raises on what IDNA refuses."""
+    assert authority.leaf(names).certificate.issuer == authority.certificate.subject
 
 
 def test_sweeping_touches_nothing_that_is_not_ours(tmp_path: Path) -> None:

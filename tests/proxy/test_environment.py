@@ -17,17 +17,13 @@ from hypothesis import strategies as st
 from secondtake.cassettes.errors import BadInput
 from secondtake.proxy.configs import Tool
 from secondtake.proxy.environment import (
-    PROXY_VARIABLES,
     TRUST_VARIABLES,
     Block,
     Format,
-    applied,
     block,
     child_environment,
     exports,
     proxy_url,
-    restored,
-    undo,
     unsets,
 )
 from secondtake.proxy.tools import TOOL_VARIABLES
@@ -255,51 +251,6 @@ def test_dotenv_replaces_nothing_inside_a_value(value: str) -> None:
 def test_json_holds_every_value(values: dict[str, str]) -> None:
     """DESIGN 7: `--format json`."""
     assert json.loads(exports(Block(values, ("GONE",)), Format.JSON)) == {"set": values, "unset": ["GONE"]}
-
-
-def test_undoing_gives_the_former_proxy_back() -> None:
-    """DESIGN 7: `env --unset` in a shell that had a proxy before."""
-    before = {"HTTPS_PROXY": CORP, "HTTP_PROXY": "http://other.example:1", "NO_PROXY": "a.example,10.0.0.0/8"}
-    shell = child_environment(before, port=1, bundle=BUNDLE, former=True)
-    back = restored(shell)
-    assert back == before
-    del shell["SECONDTAKE_BEFORE"]
-    assert restored(shell) == {
-        **dict.fromkeys(("HTTPS_PROXY", "https_proxy"), CORP),
-        **dict.fromkeys(("HTTP_PROXY", "http_proxy"), "http://other.example:1"),
-        **dict.fromkeys(("NO_PROXY", "no_proxy"), "a.example,10.0.0.0/8"),
-    }
-    assert restored({"SECONDTAKE_UPSTREAM": CORP}) == dict.fromkeys(PROXY_VARIABLES, CORP)
-    assert restored({}) == {}
-
-
-def test_undoing_is_exact_also_for_trust_and_for_git() -> None:
-    """DESIGN 7: after `env --unset` the company's own trust is back, and git finds no count without its values."""
-    before = {
-        "PATH": "/bin",
-        "HTTPS_PROXY": CORP,
-        "ALL_PROXY": "http://x.example:1",
-        "no_proxy": "",
-        "REQUESTS_CA_BUNDLE": "/corp é&=.pem",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "a.b",
-        "GIT_CONFIG_VALUE_0": "c",
-        "npm_config_cafile": "/npm.pem",
-    }
-    for base in (before, {"PATH": "/bin"}):
-        shell = child_environment(base, port=1, bundle=BUNDLE, former=True, overriding=list(Tool))
-        twice = child_environment(shell, port=2, bundle=BUNDLE, former=True, overriding=[Tool.PIP])
-        for pointed in (shell, twice):
-            assert applied(undo(pointed), pointed) == base
-        assert twice["GIT_CONFIG_COUNT" if base is before else "PIP_PROXY"] == ("1" if base is before else "http://127.0.0.1:2")
-    assert undo(before) == Block({}, ())
-
-
-def test_an_agent_is_not_shown_what_the_shell_had_before() -> None:
-    """T-R13: neither the former proxy nor the former values reach a child of a pointed shell."""
-    shell = child_environment({"HTTPS_PROXY": CORP}, port=1, bundle=BUNDLE, former=True)
-    assert {"SECONDTAKE_BEFORE", "SECONDTAKE_UPSTREAM"} <= shell.keys()
-    assert not {"SECONDTAKE_BEFORE", "SECONDTAKE_UPSTREAM"} & child_environment(shell, port=2, bundle=BUNDLE).keys()
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="no java on PATH")

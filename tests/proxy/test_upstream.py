@@ -81,7 +81,7 @@ def test_the_callers_variables_decide_per_scheme(environ: dict[str, str], https:
         (" a.example , host.example ,, ", "host.example", 443, True),
         ("<local>", "intranet", 443, True),
         ("<local>", "host.example", 443, False),
-        ("<local>", "::1", 443, False),
+        ("<local>", "2001:db8::1", 443, False),
         ("localhost", "localhost", 8000, True),
         (".", "host.example", 443, False),
         ("*.", "host.example", 443, False),
@@ -92,6 +92,12 @@ def test_no_proxy_as_the_tools_read_it(exceptions: str, host: str, port: int, di
     """DESIGN 3: *its* NO_PROXY decides how the proxy goes out."""
     assert Exceptions.of(exceptions).match(host, port) is direct
     assert (way({"HTTPS_PROXY": CORP, "no_proxy": exceptions}, "https", host, port) is None) is direct
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "app.localhost", "127.1"])
+def test_loopback_is_never_asked_of_another_machine(host: str) -> None:
+    """DESIGN 3: `--route` to a server on this machine, behind a company's proxy."""
+    assert way({"ALL_PROXY": CORP}, "http", host, 8080) is None
 
 
 @given(st.text(max_size=60), st.text(max_size=30), st.integers(0, 65535))
@@ -189,12 +195,12 @@ OURSELVES += [
 @pytest.mark.parametrize("value", OURSELVES)
 def test_in_a_shell_that_points_at_us_the_former_proxy_is_used(value: str) -> None:
     """T-R12: `eval "$(secondtake env)"`, then `secondtake proxy`: refuses itself as upstream, uses the former proxy."""
-    environ = {"HTTPS_PROXY": value, "HTTP_PROXY": value, "NO_PROXY": "localhost", "SECONDTAKE_UPSTREAM": CORP}
+    environ = {"HTTPS_PROXY": value, "HTTP_PROXY": value, "NO_PROXY": "localhost,db.example", "SECONDTAKE_UPSTREAM": CORP}
     known = Upstream.from_environ({**environ, "SECONDTAKE_PROXY": "http://127.0.0.1:8080"})
     bound = Upstream.from_environ(environ).excluding({8080})
     for upstream in (known, bound):
         assert str(upstream.via("https", "host.example", 443)) == CORP
-        assert str(upstream.via("http", "localhost", 80)) == CORP, "the NO_PROXY that we put there is not the caller's"
+        assert str(upstream.via("http", "db.example", 80)) == CORP, "the NO_PROXY that we put there is not the caller's"
         assert re.search(r"this proxy itself .* through http://proxy\.corp\.example:3128 \(SECONDTAKE_UPSTREAM\)", upstream.notes[0])
     assert Upstream.from_environ(environ).excluding({8081}).notes == ()
 
@@ -227,6 +233,7 @@ def test_this_machine_by_another_name_is_ourselves_where_the_caller_knows_it() -
         {"ALL_PROXY": CORP},
         {"HTTPS_PROXY": CORP},
         {"HTTPS_PROXY": CORP, "HTTP_PROXY": "http://other.example:1", "NO_PROXY": "a.example, .b.example;c;10.0.0.0/8 [fd00::1]:1"},
+        {"HTTPS_PROXY": "http://us:p\udcff@other.example:1", "NO_PROXY": "\udcff"},
         {"HTTP_PROXY": "http://us%20er:p%25;ss@other.example:1", "no_proxy": "*"},
     ],
 )
