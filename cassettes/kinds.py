@@ -147,8 +147,8 @@ COMMON = frozenset(
 
 
 def searchable(value: bytes) -> bool:
-    """Whether `value` may be looked for anywhere: at least 8 bytes, no common word, no run of one character."""
-    return len(value) >= 8 and len(set(value)) >= 4 and value.lower() not in COMMON
+    """Whether `value` may be looked for anywhere: 8 bytes to 16 KiB, no common word, no run of one character."""
+    return 8 <= len(value) <= 16 * 1024 and len(set(value)) >= 4 and value.lower() not in COMMON
 
 
 def estimated_bits(value: bytes) -> float:
@@ -168,6 +168,8 @@ def looks_random(value: bytes) -> bool:
 
 def value_kind(value: bytes) -> str | None:
     """The kind a value shows by its own prefix, or None."""
+    if value[:3] not in LEADS:
+        return None
     found = PREFIX.match(value)
     if found is None or len(value) - found.end() < 8 or found.lastgroup is None:
         return None

@@ -10,18 +10,22 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import product
 from urllib.parse import quote, quote_plus
 
 from secondtake.cassettes.kinds import searchable
 from secondtake.cassettes.secrets import Known
-from secondtake.cassettes.views import locate, views
+from secondtake.cassettes.views import LAYERS, locate, views
 
 _RUN = re.compile(rb"[A-Za-z0-9_.+/%=~-]{16,}")
 """A stretch of characters that keys and encodings are made of."""
 
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
-_ESCAPED_AS_A_RULE = re.compile(rb"[\"\\/\x00-\x1f\x7f-\xff]")
+_HEX = re.compile(r"u[0-9a-f]{4}")
+_WINDOW_BYTES = 512 * 1024
+_OVERLAP_MOST = 256 * 1024
+_WIDEST = 12
+"""Views are made of a window at a time, so that 8 MiB of escapes cost no hundreds of MiB; windows overlap by so many longest forms."""
 _DIRECT_BYTES = 4096
 """Content shorter than this is searched without looking for runs first."""
 
@@ -51,16 +55,19 @@ def base64_forms(value: bytes) -> set[bytes]:
 
 
 def written_forms(value: bytes) -> set[bytes]:
-    """`value` as it is, as JSON writes it (both ways, twice nested too), and as URLs do."""
+    """`value` as it is, as JSON writes it up to three times over (each writer's way), and as URLs do."""
     forms = {value}
     text = value.decode("utf-8", "replace")
     if text.encode() == value:
-        for ascii_only in (True, False):
-            once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-            twice = json.dumps(once, ensure_ascii=ascii_only)[1:-1]
-            forms |= {once.encode(), twice.encode(), once.replace("/", "\\/").encode()}
+        for ascii_only, slashed in product((True, False), (True, False)):
+            written = text
+            for _ in range(LAYERS):
+                written = json.dumps(written, ensure_ascii=ascii_only)[1:-1]
+                if slashed:
+                    written = written.replace("/", "\\/")
+                forms |= {written.encode(), _HEX.sub(lambda found: found[0].upper().replace("U", "u"), written).encode()}
     for quoted in (quote(value, safe=""), quote(value), quote_plus(value)):
-        forms |= {quoted.encode(), re.sub("%[0-9A-F]{2}", lambda m: m[0].lower(), quoted).encode()}
+        forms |= {quoted.encode(), re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted).encode()}
     return forms
 
 
@@ -92,19 +99,19 @@ class Needles:
     def __bool__(self) -> bool:
         return bool(self.known)
 
-    @cached_property
-    def _thorough(self) -> bool:
-        return any(_ESCAPED_AS_A_RULE.search(value) for value in self.known)
-
     def find(self, content: bytes) -> list[Hit]:
         """Every place a known value stands in `content`, in any written form and under up to three layers of escapes."""
         if not self.known:
             return []
         hits = self.literal(content)
-        for chain in views(content, thorough=self._thorough):
-            for hit in self.literal(chain[-1].content):
-                start, stop = locate(chain, hit.start, hit.stop)
-                hits.append(Hit(start, stop, hit.kind, hit.value))
+        overlap = min(_OVERLAP_MOST, self.longest * _WIDEST)
+        for begin in range(0, len(content), _WINDOW_BYTES):
+            at = max(0, begin - overlap)
+            window = content[at : begin + _WINDOW_BYTES]
+            for chain in views(window):
+                for hit in self.literal(chain[-1].content):
+                    start, stop = locate(chain, hit.start, hit.stop)
+                    hits.append(Hit(at + start, at + stop, hit.kind, hit.value))
         return hits
 
     def literal(self, content: bytes) -> list[Hit]:

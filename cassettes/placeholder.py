@@ -24,6 +24,8 @@ MARK = b"_2T."
 _PATTERN = rb"_2T\.(?:opq\.(?P<opaque>[a-z2-7]{7,13})x*|(?P<code>(?!opq)[a-z0-9]{3})(?:\.[a-z2-7]{13})?x*|x{0,2})_"
 PLACEHOLDER = re.compile(_PATTERN)
 _PREFIX_MAX = 24
+_PREFIX_LAST = frozenset(b"-_.A3iaJ2")
+"""The bytes a public prefix may end with; looked at before any expression is."""
 SEALED_BYTES = 32
 _FINGERPRINT = 13
 ENTROPY_BITS = 80
@@ -71,6 +73,8 @@ def placeholder(kind: str, length: int, *, prefix: bytes = b"", mark: str | None
 
 def _prefix_before(content: bytes, at: int) -> int:
     """Where the public prefix that ends at `at` begins, or `at`."""
+    if at == 0 or content[at - 1] not in _PREFIX_LAST:
+        return at
     for begin in range(max(0, at - _PREFIX_MAX), at):
         found = PREFIX.match(content, begin)
         if found is not None and found.end() == at:

@@ -156,9 +156,7 @@ def _names(names: Iterable[bytes]) -> bytes:
 _JSON = re.compile(rb'"(' + _names(BODY) + rb')(\\*)"\s*:\s*(\\*)"', re.IGNORECASE)
 _BY_BARE_NAME = {name.replace(b"_", b""): kind for name, kind in BODY.items()}
 _SERVED_BYTES = 16
-_MULTIPART = re.compile(
-    rb'name="(' + _names(BODY) + rb')"[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n(.{1,65536}?)\r?\n--', re.IGNORECASE | re.DOTALL
-)
+_MULTIPART = re.compile(rb'name="(' + _names(BODY) + rb')"[^\r\n]{0,1000}\r?\n(?:[^\r\n]{1,1000}\r?\n){0,8}\r?\n', re.IGNORECASE)
 _SIGNED = re.compile(
     rb"(?:[?&;]|\\u0026)(x-amz-signature|x-amz-security-token|x-goog-signature|sig)=([A-Za-z0-9%_.~+/=-]{32,})", re.IGNORECASE
 )
@@ -218,9 +216,17 @@ def _unquoted(value: bytes, slashes: int) -> bytes:
 
 
 def multipart_fields(content: bytes) -> Iterator[Hit]:
-    """Values of credential names in multipart/form-data."""
+    """Values of credential names in multipart/form-data: up to the line that begins with `--`."""
+    end = -1
     for found in _MULTIPART.finditer(content):
-        yield from _hit(content, *found.span(2), _BY_BARE_NAME[_bare(found[1])])
+        begin = found.end()
+        if end < begin:
+            end = content.find(b"\n--", begin)
+            if end < 0:
+                break
+        stop = end - 1 if content[end - 1 : end] == b"\r" else end
+        if 0 < stop - begin <= VALUE_BYTES:
+            yield from _hit(content, begin, stop, _BY_BARE_NAME[_bare(found[1])])
 
 
 def signed_urls(content: bytes) -> Iterator[Hit]:
@@ -247,7 +253,8 @@ def userinfo_in_text(content: bytes) -> Iterator[Hit]:
 
 
 _TOKEN = re.compile(rb"[A-Za-z0-9_.-]{20,}")
-_PEM = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(.{16,16384}?)-----END", re.DOTALL)
+_PEM = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY-----")
+_PEM_BYTES = 16 * 1024
 _BASE64_MORE = frozenset({b"+", b"/"})
 _IN_BASE64 = frozenset({"google-api-key"})
 """Kinds without a character that base64 does not have: looked at only outside of it."""
@@ -272,8 +279,20 @@ def shaped(content: bytes) -> Iterator[Hit]:
             yield from _hit(content, begin, stop, kind.name)
             break
     if b"PRIVATE KEY-----" in content:
-        for found in _PEM.finditer(content):
-            yield from _hit(content, *found.span(1), "private-key")
+        yield from _armoured(content)
+
+
+def _armoured(content: bytes) -> Iterator[Hit]:
+    """What stands between the lines that begin and end a private key."""
+    end = -1
+    for found in _PEM.finditer(content):
+        begin = found.end()
+        if end < begin:
+            end = content.find(b"-----END", begin)
+            if end < 0:
+                break
+        if 16 <= end - begin <= _PEM_BYTES:
+            yield from _hit(content, begin, end, "private-key")
 
 
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)
@@ -289,17 +308,21 @@ def auth_strings(content: bytes) -> Iterator[Hit]:
             yield from _hit(content, *found.span(1), _BY_BARE_NAME.get(_bare(name), "auth-body"))
 
 
-_LINE = re.compile(rb"(?<![\w-])([A-Za-z][A-Za-z0-9-]{2,60}): ?(?=([^\r\n]+))")
+_LINE = re.compile(rb"(?<![\w-])([A-Za-z][A-Za-z0-9-]{2,60}): ?")
 
 
 def lines(content: bytes) -> Iterator[Hit]:
-    """Credential fields quoted in a message: `authorization: Bearer …`."""
+    """Credential fields quoted in a message: `authorization: Bearer …`, up to the end of the line."""
+    done = 0
     for found in _LINE.finditer(content):
         kind = header_kind(found[1])
-        if kind is not None:
-            begin = found.start(2)
-            for hit in field(found[1], found[2], kind):
-                yield Hit(begin + hit.start, begin + hit.stop, hit.kind, hit.value)
+        begin = found.end()
+        if kind is None or begin < done:
+            continue
+        end = content.find(b"\n", begin)
+        done = len(content) if end < 0 else end
+        for hit in field(found[1], content[begin:done], kind):
+            yield Hit(begin + hit.start, begin + hit.stop, hit.kind, hit.value)
 
 
 def form_values(content: bytes) -> Iterator[Hit]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
 
+from secondtake.cassettes import limits
 from secondtake.cassettes.exchange import (
     Answer,
     Answered,
@@ -232,6 +233,9 @@ class Recording:
             self._tell(side, told)
             if side is Side.REQUEST:
                 described = told.described(self._request.fields)
+        listed = self._redactions[: limits.REDACTIONS]
+        if len(listed) < len(self._redactions):
+            self._notes.append(f"redactions: {len(self._redactions) - len(listed)} more ranges are not listed")
         request = replace(self._request, body=references[Side.REQUEST], trailers=self._trailers[Side.REQUEST])
         answer = self._answer
         if answer is not None:
@@ -248,7 +252,7 @@ class Recording:
             ended_us=self._started_us + offset_us,
             keys=self._matched_by(replace(request, fields=described), content),
             forwarded=tuple(self._forwarded),
-            redactions=tuple(self._redactions),
+            redactions=tuple(listed),
             notes=tuple(self._notes),
             answered=self._how,
             adapter=self._adapter,

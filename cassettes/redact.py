@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -67,7 +68,7 @@ class Redactor:
         self._stale = False
         self._kinds: dict[bytes, str | None] = {}
         self._heads: dict[tuple[Fields, Side, str], tuple[Fields, tuple[Redaction, ...]]] = {}
-        self._marks: dict[tuple[str, bytes], str] = {}
+        self._replacements: dict[tuple[str, bytes, bytes], tuple[bytes, str | None]] = {}
 
     # ---- known values ----
 
@@ -226,6 +227,8 @@ class Redactor:
     def _closed(self, work: Callable[[bytes, Fields, Side], RedactedBody], content: bytes, fields: Fields, side: Side) -> RedactedBody:
         try:
             return work(content, fields, side)
+        except TooLarge as error:
+            return self._withhold(content, str(error))
         except Exception as error:  # noqa: BLE001  # fail closed, whatever went wrong
             return self._withhold(content, f"the redactor failed: {type(error).__name__}")
 
@@ -238,11 +241,8 @@ class Redactor:
         media = media_type(fields)
         if binary(media):
             return None
-        try:
-            undone = decode(content, names)
-            plain = _prefix(content, names) if isinstance(undone, Opaque) else undone
-        except TooLarge as error:
-            return self._withhold(content, str(error))
+        undone = decode(content, names)
+        plain = _prefix(content, names) if isinstance(undone, Opaque) else undone
         if plain is None and not binary(b"", content):  # a label that is not true: text all the same
             plain, names = content, ()
         if plain is None:
@@ -326,14 +326,18 @@ class Redactor:
 
     def replacement(self, hit: Hit, written: bytes) -> tuple[bytes, str | None]:
         """The placeholder for `written`, which stands for `hit.value`, and the fingerprint for the record."""
+        known = self._replacements.get((hit.kind, hit.value, written))
+        if known is None:
+            if len(self._replacements) >= _NAMES_KEPT:
+                self._replacements.clear()
+            known = self._replacements[(hit.kind, hit.value, written)] = self._replacement(hit, written)
+        return known
+
+    def _replacement(self, hit: Hit, written: bytes) -> tuple[bytes, str | None]:
         kind = BY_NAME.get(hit.kind)
         mark = None
         if hit.kind == OPAQUE or (not (kind is not None and kind.guessable) and estimated_bits(hit.value) >= ENTROPY_BITS):
-            mark = self._marks.get((hit.kind, hit.value))
-            if mark is None:
-                if len(self._marks) >= _NAMES_KEPT:
-                    self._marks.clear()
-                mark = self._marks[(hit.kind, hit.value)] = fingerprint(self._key, hit.kind, hit.value)
+            mark = fingerprint(self._key, hit.kind, hit.value)
         prefix = PREFIX.match(written)
         return placeholder(hit.kind, len(written), prefix=prefix[0] if prefix else b"", mark=mark), mark
 
@@ -341,11 +345,16 @@ class Redactor:
         if not hits:
             return content, ()
         already = placed(content)
+        starts = [begin for begin, _ in already]
         parts: list[bytes] = []
         redactions: list[Redaction] = []
         at = 0
-        for place, hit in merged(hits):
-            if any(begin <= hit.start and hit.stop <= end for begin, end in already):
+        found = merged(hits)
+        if len(found) > limits.REDACTIONS:
+            raise TooLarge(f"more than {limits.REDACTIONS} credentials in one place")
+        for place, hit in found:
+            before = bisect_right(starts, hit.start) - 1
+            if before >= 0 and hit.stop <= already[before][1]:
                 continue
             put, mark = self.replacement(hit, content[hit.start : hit.stop])
             parts += (content[at : hit.start], put)

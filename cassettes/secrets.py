@@ -285,7 +285,7 @@ def environment_kind(name: str) -> str | None:
 def known_in_environment(environ: Mapping[str, str]) -> Iterator[Known]:
     """Every credential in `environ`: values of credential variables, values that look like one, passwords in URLs."""
     for name, text in environ.items():
-        value = text.encode("utf-8", "surrogateescape")
+        value = text.encode("utf-8", "surrogateescape").strip()
         kind = environment_kind(name)
         if kind is None and value_kind(value) is not None:
             kind = value_kind(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -23,12 +24,24 @@ def settled[T](work: Callable[[T], tuple[T, tuple[Redaction, ...]]], value: T) -
         value, more = work(value)
         if value == before:
             return value, told or more
-        told = (*(one for one in told if not any(_covers(other, one) for other in more)), *more)
+        told = (*_uncovered(told, more), *more)
     raise RecursionError("placeholders that never settle")
 
 
-def _covers(outer: Redaction, inner: Redaction) -> bool:
-    return outer.place == inner.place and outer.start <= inner.start and inner.stop <= outer.stop
+def _uncovered(told: tuple[Redaction, ...], more: tuple[Redaction, ...]) -> list[Redaction]:
+    """Those of `told` that lie in none of `more`, whose ranges do not overlap within one place."""
+    by_place: dict[str, list[tuple[int, int]]] = {}
+    for one in more:
+        by_place.setdefault(one.place, []).append((one.start, one.stop))
+    for ranges in by_place.values():
+        ranges.sort()
+    kept: list[Redaction] = []
+    for one in told:
+        ranges = by_place.get(one.place, [])
+        at = bisect_right(ranges, (one.start, 1 << 62)) - 1
+        if at < 0 or ranges[at][1] < one.stop:
+            kept.append(one)
+    return kept
 
 
 def merged(hits: list[tuple[str, Hit]]) -> list[tuple[str, Hit]]:

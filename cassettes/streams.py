@@ -95,10 +95,15 @@ class StreamRedactor:
         self._sniffed = False
         self.codings = () if binary(media) else codings(fields)
         self._decoder = Decoder(self.codings) if self.codings else None
-        self.redactions: tuple[Redaction, ...] = ()
+        self._redactions: list[Redaction] = []
         self.withheld: str | None = None
         if self._decoder is not None and self._decoder.opaque is not None:
             self.withheld = self._decoder.opaque.reason
+
+    @property
+    def redactions(self) -> tuple[Redaction, ...]:
+        """The ranges so far, in what `feed` returned."""
+        return tuple(self._redactions)
 
     @property
     def decoded(self) -> bool:
@@ -160,7 +165,7 @@ class StreamRedactor:
             put, mark = self._replacement(hit, held[hit.start : hit.stop])
             parts += (held[at : hit.start], put)
             redaction = Redaction(self._side, "body", self._at + hit.start, self._at + hit.stop, hit.kind, mark)
-            self.redactions += (redaction,)
+            self._redactions.append(redaction)
             at = hit.stop
         safe = max(safe, at)
         parts.append(held[at:safe])

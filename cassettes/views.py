@@ -14,7 +14,7 @@ _JSON = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]
 _PERCENT = re.compile(rb"%([0-9a-fA-F]{2})")
 _SIMPLE = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _JSON_HIDES = re.compile(rb"\\u00[2-7]")
-_LEVELS = 3
+LAYERS = 3
 """JSON inside JSON inside JSON: as deep as tool calls that hold patches that hold configuration go."""
 
 
@@ -89,17 +89,17 @@ def unquoted(content: bytes) -> View | None:
     return _undo(content, _PERCENT, _percent_unit) if b"%" in content else None
 
 
-def views(content: bytes, *, thorough: bool) -> Iterator[tuple[View, ...]]:
+def views(content: bytes) -> Iterator[tuple[View, ...]]:
     """Every view worth searching, as the chain of layers from `content` on; the last one is what to search.
 
-    `thorough` says that a needle holds characters that JSON escapes as a rule; without it a JSON layer is looked at only where a
-    printable ASCII character was written as `\\u00xx`.
+    A JSON layer is looked at only where a printable ASCII character was written as `\\u00xx`: what JSON escapes as a rule is found
+    literally (needles.py).
     """
     chain: tuple[View, ...] = ()
     layers: list[tuple[View, ...]] = [()]
-    if thorough or _JSON_HIDES.search(content):
+    if _JSON_HIDES.search(content):
         current = content
-        for _ in range(_LEVELS):
+        for _ in range(LAYERS):
             view = unescaped(current)
             if view is None:
                 break

@@ -36,6 +36,22 @@ def test_every_written_form_is_found() -> None:
             assert found(around.replace(b"%s", written), SECRET), written
 
 
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@given(text, text.map(lambda one: f"0a-{one}-b9"), st.integers(0, 3), st.booleans(), st.booleans())
+def test_a_string_quoted_up_to_three_times_is_found_whole(before: str, secret: str, layers: int, ascii_only: bool, slashed: bool) -> None:
+    """C4: JSON inside JSON by either kind of writer; the range is exactly what was written."""
+    parts = [before, secret]
+    for _ in range(layers):
+        parts = [json.dumps(one, ensure_ascii=ascii_only)[1:-1] for one in parts]
+        if slashed:
+            parts = [one.replace("/", "\\/") for one in parts]
+    content = "".join(parts).encode()
+    if len(set(secret.encode())) >= 4 and len(secret.encode()) >= 8:
+        assert parts[1].encode() in found(content, secret.encode())
+
+
 @given(st.binary(max_size=9), st.binary(max_size=9))
 def test_base64_is_found_at_every_alignment(before: bytes, after: bytes) -> None:
     """K: the value inside a larger base64 text, both alphabets."""

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import random
+import time
 import zlib
 from collections.abc import Callable
 from urllib.parse import quote, urlencode
@@ -485,3 +486,41 @@ def test_signatures_are_hidden_and_not_remembered() -> None:
     assert b"0a1b" not in kept.fields[0][1]
     assert b"9f8e" not in kept.path
     assert list(one.needles.known) == [b"AKIAQRSTUVWXYZ234567"]
+
+
+HOSTILE = [
+    (b'name="password"\n', (b"content-type", b"multipart/form-data; boundary=x")),
+    (b'name="password"\r\n\r\n', (b"content-type", b"multipart/form-data; boundary=x")),
+    (b"-----BEGIN A A A A PRIVATE KEY-----", JSON[0]),
+    (b'"password":"', JSON[0]),
+    (b'\\"password\\":\\"', JSON[0]),
+    (b"\\u0041\\", JSON[0]),
+    (b"%2525", JSON[0]),
+    (b"://a:b", JSON[0]),
+    (b"?api_key=", FORM[0]),
+    (b"_2T.", JSON[0]),
+    (b"eyJaaaaaaaaaaa.", JSON[0]),
+]
+
+
+@pytest.mark.parametrize(("unit", "field"), HOSTILE)
+@pytest.mark.parametrize("side", Side)
+def test_work_grows_with_the_length_and_not_with_its_square(unit: bytes, field: tuple[bytes, bytes], side: Side) -> None:
+    """B4.8: a body made to be slow to search costs about as much per byte when it is sixteen times as long."""
+    spent = []
+    for size in (4_000, 64_000):
+        content, tries = unit * (size // len(unit)), []
+        for _ in range(2):
+            one = redactor(ODD)
+            began = time.process_time()
+            one.body(content, (field,), side)
+            tries.append(time.process_time() - began)
+        spent.append(min(tries))
+    assert spent[1] < 16 * 5 * spent[0] + 0.02
+
+
+def test_more_credentials_than_are_listed_withhold_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B-11: bounded; nothing of it is kept."""
+    monkeypatch.setattr(limits, "REDACTIONS", 10)
+    assert redactor(KEY).body((KEY + b" ") * 10, JSON, Side.RESPONSE).withheld is None
+    assert redactor(KEY).body((KEY + b" ") * 11, JSON, Side.RESPONSE).withheld == "more than 10 credentials in one place"

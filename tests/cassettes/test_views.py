@@ -3,6 +3,7 @@
 import json
 from urllib.parse import quote
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,15 +28,18 @@ def test_surrogate_pairs_are_one_character() -> None:
     assert view.content == "😀!".encode()
 
 
-@given(st.text(max_size=30), st.text(min_size=1, max_size=30), st.text(max_size=30), st.integers(1, 3))
-def test_a_string_quoted_up_to_three_times_is_found_again(before: str, secret: str, after: str, layers: int) -> None:
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_a_hidden_letter_is_found_under_up_to_three_layers(layers: int) -> None:
     """C4: JSON inside JSON, as in the arguments of a tool call."""
-    content = before + secret + after
-    for _ in range(layers):
-        content = json.dumps(content)[1:-1]
-    encoded = content.encode()
-    seen = [encoded] + [chain[-1].content for chain in views(encoded, thorough=True)]
-    assert any(secret.encode("utf-8", "surrogatepass") in one for one in seen)
+    content = '"sk\\u002dant"'
+    for _ in range(layers - 1):
+        content = json.dumps({"arguments": content})
+    assert any(b"sk-ant" in chain[-1].content for chain in views(content.encode()))
+
+
+def test_ordinary_escapes_ask_for_no_view() -> None:
+    """C-10: most bodies are full of \\n; undoing them costs and finds nothing."""
+    assert list(views(b'{"a":"line\\nline \\"q\\" \\u001b[0m"}')) == []
 
 
 @given(
@@ -63,7 +67,7 @@ def test_percent_escapes_are_undone(value: bytes) -> None:
 def test_a_chain_of_views_maps_through_all_layers() -> None:
     """A URL in JSON in JSON."""
     content = b"\\\\u0025\\\\u0032D"
-    chains = list(views(b"\\u0041" + content, thorough=True))
+    chains = list(views(b"\\u0041" + content))
     last = [chain for chain in chains if b"A-" in chain[-1].content]
     assert last
     assert locate(last[0], 1, 2) == (6, 6 + len(content))
