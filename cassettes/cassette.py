@@ -102,7 +102,8 @@ class Scan:
     meta: Mapping[str, object] = field(default_factory=dict)
     index: IndexBuilder = field(default_factory=IndexBuilder)
     tree: merkle.Tree = field(default_factory=merkle.Tree)
-    heads: dict[int, tuple[Head, Place]] = field(default_factory=dict)
+    heads: dict[int, tuple[bytes, Place]] = field(default_factory=dict)
+    """Of exchanges that did not end: the head's record and its place."""
     closing: Closing | None = None
     close: Place = NOWHERE
     close_checksum: int = 0
@@ -163,8 +164,8 @@ def _note(found: Scan, reader: FrameReader, frame: Frame, each_end: Callable[[Fr
         case Kind.START:
             found.meta = layout.mapping(layout.mapping(layout.unpack(reader.payload(frame))).get("meta", {}))
         case Kind.HEAD:
-            head = layout.unpack_head(reader.payload(frame))
-            found.heads[head.seq] = head, frame.place
+            record = reader.payload(frame)
+            found.heads[layout.seq_of(record)] = record, frame.place
         case Kind.END:
             end = unpack_end(reader.payload(frame))
             found.tree.append(merkle.leaf(end.record))
@@ -226,7 +227,7 @@ class Cassette:
         self._parts = parts
         self._frames = FrameReader(parts.journal)
         self._decoder = BodyDecoder(self._frames.body_at)
-        self._ends: dict[int, tuple[Head, Place]] = {}
+        self._lost_heads: dict[int, Head] = {}
         self._whole_bytes = parts.journal.size_bytes
         self._closed_by: tuple[Place, int] | None = None
         major, minor = journal.check_preface(parts.journal.read(0, PREFACE_BYTES))
@@ -280,8 +281,9 @@ class Cassette:
         else:
             state = State.RECORDING if parts.recording else State.DIED
         if state in (State.DIED, State.FAILED):
-            for head, place in found.heads.values():
-                self._ends[head.seq] = head, place
+            for record, place in found.heads.values():
+                head = layout.unpack_head(record)
+                self._lost_heads[head.seq] = head
                 found.index.add(lost_exchange(head), place, NOWHERE, NOWHERE)
         faults = tuple(found.faults) if state is State.DIED else ()
         meta = {**found.meta, **(closing.meta if closing is not None else {})}
@@ -296,7 +298,7 @@ class Cassette:
         number = self._index.number_of(seq)
         if number is None:
             raise NotFound(f"cassette `{self.name}` has no exchange {seq}", hint=f"`secondtake show {self.name}` lists them")
-        if seq in self._ends:
+        if seq in self._lost_heads:
             return self._lost(seq)
         return self._read(number, seq)
 
@@ -311,7 +313,7 @@ class Cassette:
         return unpack_end(self._frames.at(self._index.frame(number), Kind.END)).record
 
     def _lost(self, seq: int) -> Exchange:
-        exchange = lost_exchange(self._ends[seq][0])
+        exchange = lost_exchange(self._lost_heads[seq])
         notes = []
         for side in Side:
             partial = self._parts.spool_region(seq, side)
@@ -341,7 +343,7 @@ class Cassette:
 
     def proof(self, seq: int) -> tuple[int, int, tuple[bytes, ...]]:
         """Position, size and audit path that show exchange `seq` to be under `root` (merkle.proves). Raises NotFound, Corrupt."""
-        count = len(self._index) - len(self._ends)
+        count = len(self._index) - len(self._lost_heads)
         position = self._index.number_of(seq)
         if position is None or position >= count:
             raise NotFound(f"cassette `{self.name}` has no exchange {seq} under its root")

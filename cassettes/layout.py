@@ -54,18 +54,11 @@ def unpack(data: bytes) -> object:
     """One msgpack value. Its lengths are bounded by its own size, its depth by MSGPACK_DEPTH. Raises Corrupt."""
     try:
         value: object = msgpack.unpackb(
-            data, raw=False, strict_map_key=False, unicode_errors="surrogatepass", max_ext_len=0, object_pairs_hook=_no_repeats
+            data, raw=False, strict_map_key=True, unicode_errors="surrogatepass", max_ext_len=0
         )
     except Exception as error:  # msgpack raises a dozen kinds, StackError and UnicodeDecodeError among them (SECURITY B3)
         raise Corrupt(f"a record cannot be unpacked: {type(error).__name__}: {error}") from error
     return value
-
-
-def _no_repeats(pairs: list[tuple[object, object]]) -> dict[object, object]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key stands twice in a map")
-    return made
 
 
 def ordered(value: object, depth: int = 0) -> object:
@@ -186,10 +179,10 @@ def take[T](made: Mapping[str, object], key: str, kind: type[T] | tuple[type[T],
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    """`value` as a map with text keys. Raises Corrupt."""
-    if not isinstance(value, dict) or not all(type(key) is str for key in value):
-        raise Corrupt("a record is not a map with text keys")
-    return cast(Mapping[str, object], value)
+    """`value` as a map. Raises Corrupt."""
+    if not isinstance(value, dict):
+        raise Corrupt("a record is not a map")
+    return value
 
 
 def each[T](value: object, kind: type[T]) -> list[T]:
@@ -365,6 +358,11 @@ def _as_exchange(made: Mapping[str, object]) -> Exchange:
         adapter=adapter,
         details={**details, LATER: later} if later else details,
     )
+
+
+def seq_of(record: bytes) -> int:
+    """Which exchange a head, or an exchange's record, is of. Raises Corrupt."""
+    return take(mapping(unpack(record)), "seq", int)
 
 
 def unpack_head(record: bytes) -> Head:

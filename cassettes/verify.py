@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from secondtake.cassettes import index, objects
+from secondtake.cassettes import index, layout, objects
 from secondtake.cassettes.cassette import EndRecord, Fault, Parts, Scan, Severity, State, scan
 from secondtake.cassettes.codec import BodyDecoder
 from secondtake.cassettes.errors import BadInput, Corrupt, NotFound, RecordedError, TooNew
@@ -21,6 +21,7 @@ FAULTS = {
     "root_mismatch": "the exchanges are not those under the root in the closing record",
     "root_differs": "the exchanges are not those under the root that was asked for",
     "repeated_seq": "two exchanges have one number",
+    "not_canonical": "a record is not in its one encoding: another program wrote it",
     "body_missing": "an exchange names a body of which no bytes are kept",
     "body_damaged": "a body in the journal is not what its digest says",
     "object_missing": "the file of a large body is not there",
@@ -79,6 +80,8 @@ class _Found:
         if exchange.seq in self.seqs:
             self.faults.append(Fault("repeated_seq", Severity.ERROR, "another exchange has this number", exchange.seq, offset))
         self.seqs.add(exchange.seq)
+        if layout.LATER not in exchange.details and layout.pack_exchange(exchange) != end.record:
+            self.faults.append(Fault("not_canonical", Severity.WARNING, FAULTS["not_canonical"], exchange.seq, offset))
         self._use(exchange, exchange.request.body, end.request_at, offset)
         if exchange.answer is not None:
             self._use(exchange, exchange.answer.body, end.response_at, offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import random
 import threading
@@ -116,6 +117,11 @@ def scene(count: int, seed: int = 7) -> Scene:
         bodies = {digest_of(data): data for data in (sent[seq], received) if data}
         made.append((one, bodies))
     return made
+
+
+def numbered(one: Exchange, seq: int) -> Exchange:
+    """The same exchange under another number."""
+    return dataclasses.replace(one, seq=seq)
 
 
 def commit(writer: Writer, one: Exchange, bodies: Mapping[Digest, bytes]) -> NotStored | None:
