@@ -52,7 +52,7 @@ from secondtake.proxy.upstream import Upstream
 logger = logging.getLogger(__name__)
 
 BACKLOG_BYTES = 64 * 1024 * 1024
-"""With more than this queued for the disk, streams wait for the writer before they take more."""
+"""With more than this queued for the disk, nothing is read until the writer has caught up."""
 
 NEW_SESSION_AFTER_S = 2.0
 """A client that comes after so long without any connection begins a new replay session (DESIGN 3)."""
@@ -326,7 +326,6 @@ class Wire:
     def tape(self, request: Request, channel: Channel, handler: WireHandler) -> Tape:
         """Begin to write one exchange."""
         assert self._writer is not None
-        writer = self._writer
         self._sequence += 1
         started = self.now_us()
         self.outcome.requests += 1
@@ -348,7 +347,6 @@ class Wire:
             started_us=started,
             write=self._write,
             commit=self._commit,
-            room=lambda: self._room(writer),
             classify=classify,
             done=done,
         )
@@ -379,12 +377,11 @@ class Wire:
         self._writer.commit(end, done)
         return future
 
-    def _room(self, writer: Writer) -> asyncio.Future[None] | None:
-        if writer.backlog_bytes <= BACKLOG_BYTES or self.failed is not None:
-            return None
-        return asyncio.ensure_future(self._caught_up(writer))
-
-    async def _caught_up(self, writer: Writer) -> None:
+    async def room(self) -> None:
+        """Wait while the writer is far behind: sockets are not read meanwhile, so that what is queued for the disk is bounded."""
+        writer = self._writer
+        if writer is None or writer.backlog_bytes <= BACKLOG_BYTES:
+            return
         while writer.backlog_bytes > BACKLOG_BYTES // 2 and self.failed is None:  # noqa: ASYNC110 - another thread empties it
             await asyncio.sleep(0.005)
 

@@ -184,7 +184,6 @@ class LivePart:
         self.sent_up += len(data)
         yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
         self.tape.request_piece(data)
-        yield from self.tape.room()
 
     def request_trailers(self, trailers: Fields) -> Commands:
         if self.tape.ended is None:
@@ -266,7 +265,6 @@ class LivePart:
             yield from stream.to_client(event)
         self.tape.response_piece(data)
         self.tail.feed(data)
-        yield from self.tape.room()
         if self.left and self.drained > DRAIN_BYTES:
             yield from self.give_up()
         elif stream.parent.buffered_bytes(stream.stream_id) > BEHIND_BYTES:

@@ -31,7 +31,6 @@ class Tape:
         started_us: int,
         write: Callable[[tuple[Record, ...]], None],
         commit: Callable[[End], asyncio.Future[NotStored | None]],
-        room: Callable[[], asyncio.Future[None] | None],
         classify: Callable[[Request, bytes | None], tuple[Channel, str | None]],
         done: Callable[[Tape, Ending], None],
     ) -> None:
@@ -42,7 +41,6 @@ class Tape:
         self._started_us = started_us
         self._write = write
         self._commit = commit
-        self._room = room
         self._classify = classify
         self._body: bytearray | None = bytearray() if request.method == "POST" else None
         """What tells a POST's channel: its body, up to a bound, until the request is whole."""
@@ -91,11 +89,6 @@ class Tape:
 
     def note(self, text: str) -> None:
         self._recording.note(text)
-
-    def room(self) -> Commands:
-        """Wait while the writer is far behind, so that what it has not written yet stays bounded."""
-        if (waiting := self._room()) is not None:
-            yield Await(lambda: waiting)
 
     def end(self, how: Ending, *, note: str | None = None) -> Commands:
         """End and commit; goes on when the exchange is durable, or when the recording has failed."""
