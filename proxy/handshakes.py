@@ -47,6 +47,8 @@ class Verdict(StrEnum):
     NOT_TRUSTED = "not trusted"
     BYPASSED = "bypassed"
     TIMED_OUT = "timed out"
+    FAILED = "failed"
+    """The program ended before it asked for anything: not set up, too old for the probe. It says nothing of its traffic."""
     ABSENT = "absent"
 
 
@@ -81,6 +83,9 @@ class Finished:
     status: int | None
     output: str
 
+
+_ASKED = re.compile(r"resol|ENOTFOUND|ECONN|getaddrinfo|UnknownHost|no such host|Name or service|nodename|dns|connect", re.IGNORECASE)
+"""Words of a program that went out by itself and found that its host does not exist."""
 
 type Run = Callable[[Sequence[str], Mapping[str, str], Path, float], Finished]
 """(arguments, environment, working folder, seconds); never raises for what the program does."""
@@ -269,6 +274,10 @@ def judge(probe: Probe, seen: Seen | None, finished: Finished, child: Mapping[st
     last = next((line.strip() for line in reversed(finished.output.splitlines()) if line.strip()), "")
     if finished.status is None:
         return Result(probe.tool, Verdict.TIMED_OUT, variable, f"nothing reached the proxy in time; {last}", program)
+    if finished.status != 0 and not _ASKED.search(finished.output) and probe.host not in finished.output:
+        return Result(
+            probe.tool, Verdict.FAILED, variable, f"it ended with {finished.status} before it asked for anything: {last}", program
+        )
     reason = known.note or "a configuration file of its own may name another proxy"
     return Result(probe.tool, Verdict.BYPASSED, variable, f"nothing reached the proxy: {reason}; it said: {last}", program)
 

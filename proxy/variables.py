@@ -29,6 +29,7 @@ TRUST_VARIABLES = (
     "COMPOSER_CAFILE",
     "HEX_CACERTS_PATH",
     "YARN_HTTPS_CA_FILE_PATH",
+    "HTTPLIB2_CA_CERTS",
 )
 """Each is set to the bundle: system roots, the user's own authorities, and ours."""
 
