@@ -194,4 +194,3 @@ def read(position: int, exchange: Exchange) -> Kept:
 def is_push(path: bytes) -> bool:
     """Whether a target belongs to a `git push`."""
     return path.endswith(b"/git-receive-pack") or b"service=git-receive-pack" in path
-

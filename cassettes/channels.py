@@ -53,7 +53,7 @@ TELEMETRY = _shapes(
 )
 
 AUTH = _shapes(
-    (rb".*/oauth2?/(?:v\d+/)?(?:token|revoke|introspect|device(?:/code|_authorization)?|access_token|par|authorize)", b"", "OAuth 2"),
+    (rb".*/oauth2?/(?:v[\d.]+/)?(?:token|revoke|introspect|device(?:/code|_authorization)?|access_token|par|authorize)", b"", "OAuth 2"),
     (rb".*/(?:oauth|login)/(?:oauth/)?(?:access_token|device/code|token)", b"", "OAuth 2 device flow"),
     (rb".*/(?:devicecode|device_authorization|device/(?:code|token|auth)|deviceauth/(?:usercode|token))", b"", "RFC 8628"),
     (rb".*/(?:token|access_token|sts|oauth|openid-connect/token)/?", rb"grant_?[tT]ype", "RFC 6749 token request, form or JSON"),
@@ -120,7 +120,7 @@ def classify(request: Request, content: bytes | None = None, *, recognise: Recog
 
 @lru_cache(maxsize=4096)
 def _wordy(path: bytes) -> bool:
-    return _WORDS.search(path) is not None
+    return len(path) <= 2048 and _WORDS.search(path) is not None
 
 
 def _shaped(request: Request, path: bytes, content: bytes | None) -> Channel | None:
@@ -135,9 +135,7 @@ def _shaped(request: Request, path: bytes, content: bytes | None) -> Channel | N
 
 
 def _found(shapes: tuple[Shape, ...], path: bytes, start: bytes) -> bool:
-    return any(
-        shape.path.fullmatch(path) is not None and (shape.body is None or shape.body.search(start) is not None) for shape in shapes
-    )
+    return any(shape.path.fullmatch(path) is not None and (shape.body is None or shape.body.search(start) is not None) for shape in shapes)
 
 
 def _is_rpc(request: Request, content: bytes) -> bool:

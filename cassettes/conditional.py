@@ -43,6 +43,11 @@ class Conditions:
         """The client holds a copy and asks whether it is still good."""
         return self.none_match is not None or self.modified_since is not None
 
+    @property
+    def any(self) -> bool:
+        """There is a precondition."""
+        return self.cached or self.match is not None or self.unmodified_since is not None
+
 
 _NAMES = (b"if-none-match", b"if-modified-since", b"if-match", b"if-unmodified-since", b"range", b"if-range")
 _NONE = Conditions()

@@ -90,13 +90,27 @@ def _answer(kept: Kept, status: int, reason: bytes, fields: Fields, size_bytes: 
     )
 
 
-def not_modified(kept: Kept, conditions: Conditions) -> Derived | None:
-    """A 304 from a recorded 200 whose validator the client holds, with the same ETag (a cache throws away one without); else None."""
-    if evaluate(replace(conditions, match=None, unmodified_since=None), Validators.of(kept.answer.fields)) is not Outcome.NOT_MODIFIED:
-        return None
-    fields = tuple((name, value) for name, value in kept.answer.fields if name.lower() in _KEPT_BY_304)
-    answer = _answer(kept, 304, b"Not Modified", fields, 0)
-    return Derived(kept.position, answer, Bytes(b""), (f"304 from exchange {kept.exchange.seq}",), plays=True)
+def conditional(kept: Kept, conditions: Conditions) -> Derived | None:
+    """The 304 or 412 that the preconditions of a request make of a recorded 200; None where they let it pass."""
+    note = f"from exchange {kept.exchange.seq}"
+    match evaluate(conditions, Validators.of(kept.answer.fields)):
+        case Outcome.NOT_MODIFIED:
+            return _not_modified(kept, kept.answer.fields, note)
+        case Outcome.FAILED:
+            return _failed(kept, kept.answer.fields, note)
+        case Outcome.GO_ON:
+            return None
+
+
+def _not_modified(kept: Kept, fields: Fields, note: str) -> Derived:
+    """A 304 with the same ETag: a cache throws away one without."""
+    left = tuple((name, value) for name, value in fields if name.lower() in _KEPT_BY_304)
+    return Derived(kept.position, _answer(kept, 304, b"Not Modified", left, 0), Bytes(b""), (f"304 {note}",), plays=True)
+
+
+def _failed(kept: Kept, fields: Fields, note: str) -> Derived:
+    left = _set(_plain_fields(fields), {b"content-length": b"0"})
+    return Derived(kept.position, _answer(kept, 412, b"Precondition Failed", left, 0), Bytes(b""), (f"412 {note}",))
 
 
 # --- codings
@@ -186,11 +200,9 @@ def respond(whole: Whole, method: str, conditions: Conditions) -> Derived:
     origin = f"from exchange {kept.exchange.seq}"
     match evaluate(conditions, validators):
         case Outcome.NOT_MODIFIED:
-            fields = tuple((name, value) for name, value in whole.fields if name.lower() in _KEPT_BY_304)
-            return Derived(kept.position, _answer(kept, 304, b"Not Modified", fields, 0), Bytes(b""), (f"304 {origin}",), plays=True)
+            return _not_modified(kept, whole.fields, origin)
         case Outcome.FAILED:
-            fields = _set(_plain_fields(whole.fields), {b"content-length": b"0"})
-            return Derived(kept.position, _answer(kept, 412, b"Precondition Failed", fields, 0), Bytes(b""), (f"412 {origin}",))
+            return _failed(kept, whole.fields, origin)
         case Outcome.GO_ON:
             pass
     ranges = None

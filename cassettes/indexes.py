@@ -13,6 +13,9 @@ from functools import lru_cache
 
 from secondtake.cassettes.exchange import Fields, Request
 
+PATH_BYTES = 1024
+"""A longer path has no shape: no index uses one, and it bounds what the patterns below can cost."""
+
 
 class Kind(StrEnum):
     """What of an index a path is."""
@@ -50,12 +53,12 @@ _SHAPES: tuple[tuple[Kind, str, re.Pattern[bytes]], ...] = tuple(
     (kind, family, re.compile(pattern))
     for kind, family, pattern in (
         # the most common first; each has at most one group: the package's name
-        (_F, "python", rb".*/([A-Za-z0-9][\w.]*)-[^/]+-[^/]+-[^/]+-[^/]+\.whl(?:\.metadata|\.asc|\.provenance)?"),
+        (_F, "python", rb".*/([A-Za-z0-9][\w.]*)(?:-[^/-]+){4,5}\.whl(?:\.metadata|\.asc|\.provenance)?"),
         (_P, "python", rb".*/simple/([A-Za-z0-9][\w.-]*)/"),
         (_S, "python", rb".*/simple/"),
         (_F, "python", rb".*/packages/(?:[^/]+/)*([A-Za-z0-9][\w.-]*?)-v?\d[^/]*\.(?:tar\.gz|tar\.bz2|tgz|zip|egg)(?:\.metadata|\.asc)?"),
         (_P, "python", rb".*/pypi/([A-Za-z0-9][\w.-]*)(?:/[^/]+)?/json/?"),
-        (_F, "npm", rb"(?:/.*)?/((?:(?:@|%40)[^/]+(?:/|%2[fF]))?[^/@]+)/-/(?:@[^/]+/)?[^/]+\.tgz"),
+        (_F, "npm", rb"(?:/.*?)??/((?:(?:@|%40)[^/]+(?:/|%2[fF]))?[^/@]+)/-/(?:@[^/]+/)?[^/]+\.tgz"),
         (_S, "npm", rb".*/-/(?:npm/v1/|v1/search|ping|whoami|package/|all\b).*"),
         (_F, "cargo", rb".*/crates/([\w-]+)/(?:[\w-]+-)?\d[^/]*(?:/download|\.crate)"),
         (_P, "cargo", _CARGO_PAGE),
@@ -90,7 +93,7 @@ _HINT = re.compile(
 @lru_cache(maxsize=4096)
 def index_path(path: bytes) -> IndexPath | None:
     """What of a package index a path (without query) is by its shape alone, or None."""
-    if len(path) > 4096:
+    if len(path) > PATH_BYTES:
         return None
     if _HINT.search(path) is None:
         found = _CARGO.fullmatch(path)
@@ -153,7 +156,7 @@ def index_request(request: Request, found: Marks | None = None) -> IndexPath | N
     if family == "npm" and (by_path is None or by_path.family != "npm"):
         return IndexPath(Kind.PAGE, "npm", _last(path, "npm"))
     if family:
-        return by_path or IndexPath(Kind.SERVICE if family == "cargo" else Kind.PAGE, family, _last(path, family))
+        return by_path or (IndexPath(Kind.SERVICE, family) if family == "cargo" else IndexPath(Kind.PAGE, family, _last(path, family)))
     if by_path is not None and by_path.family == "cargo" and by_path.kind is Kind.PAGE:
         return None  # two short folders prove nothing without cargo's own fields
     return by_path

@@ -14,7 +14,7 @@ from typing import Protocol
 from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
 from secondtake.cassettes.channels import classify
 from secondtake.cassettes.conditional import Conditions
-from secondtake.cassettes.derive import Derived, derive, not_modified, readable, same_form
+from secondtake.cassettes.derive import Derived, conditional, derive, readable, same_form
 from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
 from secondtake.cassettes.fallback import by_endpoint, by_position, known_index
 from secondtake.cassettes.match import exact_key, normal_key
@@ -44,9 +44,7 @@ class Player:
     def __init__(self, cassette: Recorded, redactor: Redacts | None = None, *, options: Options | None = None) -> None:
         self.options = options or Options()
         self.redactor = redactor
-        self.catalogue = Catalogue(
-            cassette, rules=self.options.rules, aliases=self.options.aliases, allow_push=self.options.allow_push
-        )
+        self.catalogue = Catalogue(cassette, rules=self.options.rules, aliases=self.options.aliases, allow_push=self.options.allow_push)
 
     def session(self, name: str = "") -> Session:
         """New queues from the beginning."""
@@ -164,9 +162,9 @@ class Session:
             return None
         if not same_form(kept, request):
             return None
-        if request.method in IDEMPOTENT and answer.status == 200 and conditions.cached and kept.complete:
+        if request.method in IDEMPOTENT and answer.status == 200 and conditions.any and kept.complete:
             asked = Conditions.of(kept.exchange.request.fields)
-            if (asked != conditions or kept.exchange.forwarded) and (derived := not_modified(kept, conditions)) is not None:
+            if (asked != conditions or kept.exchange.forwarded) and (derived := conditional(kept, conditions)) is not None:
                 return derived
         return readable(kept, request, self._catalogue)
 
@@ -224,13 +222,11 @@ class Session:
     def _redacted(self, request: Request, live: Live) -> tuple[Request, bytes | None, Digest]:
         """The request as it would have been kept: what it is compared by, and all that may be shown of it."""
         redactor = self._player.redactor
-        if redactor is None:
-            return request, live.content, live.digest
-        compared = redactor.request(request)[0]
+        compared = request if redactor is None else redactor.request(request)[0]
         if live.content is None:
             return compared, None, live.kept or live.digest
-        if not live.content:
-            return compared, b"", live.digest
+        if not live.content or redactor is None:
+            return compared, live.content, live.digest
         channel, _ = self._classify(request, live.content)
         work = redactor.withhold_auth if channel is Channel.AUTH else redactor.body
         told = work(live.content, request.fields, Side.REQUEST)
