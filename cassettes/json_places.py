@@ -60,6 +60,7 @@ _SCALAR = re.compile(rb"[-+.0-9A-Za-z]++")
 _FLAT = rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")'
 _TO_BRACKETS = re.compile(_FLAT + rb"*+(?:[\[{]" + _FLAT + rb"*+[\]}]" + _FLAT + rb"*+)*+([\[{]++|[\]}]++)", re.DOTALL)
 """On to the next run of brackets; containers that hold none are passed over."""
+_TO_EVERY_BRACKET = re.compile(_FLAT + rb"*+([\[{]++|[\]}]++)", re.DOTALL)
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -94,6 +95,20 @@ def splice(content: bytes, changes: Iterable[tuple[int, int, bytes]]) -> bytes:
         done = stop
     out.append(content[done:])
     return b"".join(out)
+
+
+def deeper(content: bytes, most: int) -> bool:
+    """Whether arrays and objects are nested more than `most` deep. Of bytes that are no JSON it says what their brackets say."""
+    if content.count(b"[") + content.count(b"{") <= most:
+        return False
+    depth, at = 0, 0
+    while (match := _TO_EVERY_BRACKET.match(content, at)) is not None:
+        run = match.end() - match.start(1)
+        depth += run if content[match.start(1)] in b"{[" else -run
+        if depth > most:
+            return True
+        at = match.end()
+    return False
 
 
 def quoted(text: str) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from secondtake.cassettes.adapters.base import Fault, Json
+from secondtake.cassettes.json_places import deeper
 from secondtake.cassettes.limits import JSON_DEPTH
 
 EMPTY: Mapping[str, Json] = {}
@@ -16,12 +17,14 @@ EMPTY: Mapping[str, Json] = {}
 def loads(content: bytes | str) -> Json | Fault:
     """Parse JSON text. Duplicate keys: the last wins. Integers keep all digits, up to the interpreter's own bound of 4,300.
 
-    Deeper than the interpreter can go, or not JSON, is a Fault.
+    Nested deeper than JSON_DEPTH, or not JSON, is a Fault.
     """
+    if deeper(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content, JSON_DEPTH):
+        return Fault("too-deep", f"JSON nested deeper than {JSON_DEPTH}")
     try:
         return cast(Json, json.loads(content))
     except RecursionError:
-        return Fault("too-deep", "JSON nested deeper than can be read")
+        return Fault("too-deep", "JSON nested deeper than can be read from here")
     except UnicodeDecodeError as error:
         return Fault("not-utf8", f"not UTF-8 at byte {error.start}")
     except ValueError as error:

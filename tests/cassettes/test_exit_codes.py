@@ -19,7 +19,7 @@ from secondtake.cassettes.exit_codes import exit_code
         ('Script completed\nWall time 0.1 seconds\nOutput:\n{"chunk_id":"a","exit_code":3,"output":"out"}', 3),
         ("<untrusted_context>\nOutput: out\nerr\nExit Code: 3\nProcess Group PGID: 22867\n</untrusted_context>", 3),
         (
-            "Command: x\nDirectory: (root)\nOutput: Exit Code: 5\nExit Code: 5 no\nError: (none)\nExit Code: 0\nSignal: 0\nProcess Group PGID: 1",
+            "Command: x\nOutput: Exit Code: 5\nExit Code: 5 no\nError: (none)\nExit Code: 0\nSignal: 0\nProcess Group PGID: 1",
             0,
         ),
         ("out\nerr\n\n\nCommand exited with code 3", 3),

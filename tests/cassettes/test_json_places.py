@@ -132,3 +132,13 @@ def test_a_splice_outside_or_across_another_is_refused(changes: list[tuple[int, 
     """Offsets from one body must not be used on another."""
     with pytest.raises(BadInput):
         splice(b"abcd", changes)
+
+
+@pytest.mark.parametrize("depth", [1, 4, 5, 9])
+def test_depth_is_counted_without_recursion(depth: int) -> None:
+    """B-11: on both sides of the boundary; brackets in strings and flat neighbours do not count."""
+    content = b'{"a":"[[[[[[[[",' + b'"b":[],"c":{},' * 9 + b'"d":' + b'[{"x":' * (depth // 2) + b"[" * (depth % 2)
+    content += b"1" + b"]" * (depth % 2) + b"}]" * (depth // 2) + b"}"
+    assert json.loads(content)
+    assert json_places.deeper(content, 5) is (depth + 1 > 5)
+    assert json_places.deeper(b"[" * 3_000_000, 5)
