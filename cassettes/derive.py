@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from secondtake.cassettes import limits
 from secondtake.cassettes.catalogue import Catalogue, Kept
 from secondtake.cassettes.conditional import (
     Conditions,
@@ -22,39 +21,17 @@ from secondtake.cassettes.conditional import (
     parse_range,
     range_applies,
 )
-from secondtake.cassettes.content import decode, encode, unreadable
-from secondtake.cassettes.errors import BadInput, TooLarge
-from secondtake.cassettes.exchange import EMPTY, Answer, Body, Bytes, Channel, Fields, Request, Slice, Source
+from secondtake.cassettes.derived import ABOUT_BYTES, NO_BYTES, Derived, Whole, made, with_changes
+from secondtake.cassettes.errors import BadInput
+from secondtake.cassettes.exchange import Bytes, Channel, Fields, Request, Slice, Source
 from secondtake.cassettes.negotiation import field, reads_codings, same_variant
-from secondtake.cassettes.sources import Joined, Undone
+from secondtake.cassettes.recoding import readable
+from secondtake.cassettes.sources import Joined
 from secondtake.cassettes.wheels import metadata
 
-_ABOUT_BYTES = frozenset((b"content-length", b"content-md5", b"digest", b"repr-digest", b"content-digest", b"content-range"))
-_NO_BYTES: dict[bytes, bytes | None] = dict.fromkeys(_ABOUT_BYTES)
 _KEPT_BY_304 = frozenset((b"etag", b"date", b"cache-control", b"vary", b"expires", b"content-location", b"last-modified", b"set-cookie"))
 _ANY_FORM = frozenset((301, 302, 303, 307, 308, 401, 403, 404, 410, 451))
 """Answers that do not depend on the form asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """An answer made from the exchange at `position`. `plays`: it took that exchange's turn."""
-
-    position: int
-    answer: Answer
-    body: Source
-    notes: tuple[str, ...]
-    plays: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A full representation this client can read."""
-
-    kept: Kept
-    fields: Fields
-    body: Source
-    notes: tuple[str, ...]
 
 
 def same_form(kept: Kept, request: Request) -> bool:
@@ -65,29 +42,6 @@ def same_form(kept: Kept, request: Request) -> bool:
     if not kept.varies_accept and (kept.exchange.channel is not Channel.INDEX or b"octet-stream" in kept.content_type):
         return True
     return same_variant(kept.accept, live, kept.content_type)
-
-
-# --- fields
-
-
-def _set(fields: Fields, changes: dict[bytes, bytes | None]) -> Fields:
-    """Fields with some replaced (in place, first of each name), dropped (None), or added at the end."""
-    left = dict(changes)
-    result: list[tuple[bytes, bytes]] = []
-    for name, value in fields:
-        lower = name.lower()
-        if lower not in changes:
-            result.append((name, value))
-        elif (new := left.pop(lower, None)) is not None:
-            result.append((name, new))
-    result.extend((name.title(), new) for name, new in left.items() if new is not None)
-    return tuple(result)
-
-
-def _answer(kept: Kept, status: int, reason: bytes, fields: Fields, size_bytes: int) -> Answer:
-    return replace(
-        kept.answer, status=status, reason=reason, fields=fields, body=Body(EMPTY, size_bytes), trailers=(), interim=(), synthetic=False
-    )
 
 
 def conditional(kept: Kept, conditions: Conditions) -> Derived | None:
@@ -105,79 +59,12 @@ def conditional(kept: Kept, conditions: Conditions) -> Derived | None:
 def _not_modified(kept: Kept, fields: Fields, note: str) -> Derived:
     """A 304 with the same ETag: a cache throws away one without."""
     left = tuple((name, value) for name, value in fields if name.lower() in _KEPT_BY_304)
-    return Derived(kept.position, _answer(kept, 304, b"Not Modified", left, 0), Bytes(b""), (f"304 {note}",), plays=True)
+    return Derived(kept.position, made(kept, 304, b"Not Modified", left, 0), Bytes(b""), (f"304 {note}",), plays=True)
 
 
 def _failed(kept: Kept, fields: Fields, note: str) -> Derived:
-    left = _set(_plain_fields(fields), {b"content-length": b"0"})
-    return Derived(kept.position, _answer(kept, 412, b"Precondition Failed", left, 0), Bytes(b""), (f"412 {note}",))
-
-
-# --- codings
-
-
-def readable(kept: Kept, request: Request, catalogue: Catalogue) -> Kept | Derived | None:
-    """The recorded answer if this client can read its coding, else the same decoded; None when it cannot be decoded."""
-    if not kept.codings:
-        return kept
-    wanted = field(request.fields, b"accept-encoding")
-    reads = wanted == kept.accept_encoding or reads_codings(wanted, kept.codings)
-    if reads and not kept.plain:
-        return kept
-    answer = kept.answer
-    if answer.body.size_bytes == 0:
-        # HEAD, 204, 304: a label without bytes. Its length is that of the coded form.
-        if reads or answer.status in (204, 304):
-            return kept
-        fields = _set(answer.fields, {b"content-encoding": None, b"content-length": None, b"etag": _weakened(answer.fields)})
-        return Derived(kept.position, replace(answer, fields=fields), Bytes(b""), ("content coding left out",))
-    whole = _recoded(kept, catalogue, reads)
-    if whole is None:
-        return None
-    fields = whole.fields
-    answer = replace(answer, fields=fields, body=Body(EMPTY, whole.body.size_bytes))
-    return Derived(kept.position, answer, whole.body, whole.notes)
-
-
-def _weakened(fields: Fields) -> bytes | None:
-    etag = field(fields, b"etag")
-    return etag if etag is None or etag.startswith(b"W/") else b"W/" + etag
-
-
-def _recoded(kept: Kept, catalogue: Catalogue, reads: bool) -> Whole | None:
-    """The body in a form the client reads: kept plain and coded again, or coded and undone."""
-    source = catalogue.body(kept.answer)
-    fields = kept.answer.fields
-    length = field(fields, b"content-length") is not None
-    if kept.plain:
-        small = source.size_bytes <= limits.BODY_IN_MEMORY_BYTES and unreadable(kept.codings) is None
-        if reads and small:
-            coded: Source = Bytes(encode(source.read(0, source.size_bytes), kept.codings))
-            notes = ("content coding applied again, a secret stood under it",)
-            changes: dict[bytes, bytes | None] = {b"content-length": b"%d" % coded.size_bytes if length else None}
-            return Whole(kept, _set(fields, changes), coded, notes)
-        plain: Source | None = source
-    else:
-        plain = _undone(source, kept.codings, whole=kept.complete)
-    if plain is None:
-        return None
-    changes = {**_NO_BYTES, b"content-encoding": None, b"etag": _weakened(fields)}
-    if length:
-        changes[b"content-length"] = b"%d" % plain.size_bytes
-    return Whole(kept, _set(fields, changes), plain, (f"decoded from {', '.join(kept.codings)}",))
-
-
-def _undone(source: Source, names: Sequence[str], *, whole: bool) -> Source | None:
-    try:
-        if source.size_bytes <= limits.BODY_IN_MEMORY_BYTES:
-            from_memory = decode(source.read(0, source.size_bytes), names, most_bytes=limits.BODY_IN_MEMORY_BYTES, partly=not whole)
-            return Bytes(from_memory) if isinstance(from_memory, bytes) else None
-    except TooLarge:
-        pass
-    try:
-        return Undone(source, names)
-    except (TooLarge, BadInput):
-        return None
+    left = with_changes(_plain_fields(fields), {b"content-length": b"0"})
+    return Derived(kept.position, made(kept, 412, b"Precondition Failed", left, 0), Bytes(b""), (f"412 {note}",))
 
 
 # --- from the whole
@@ -210,14 +97,14 @@ def respond(whole: Whole, method: str, conditions: Conditions) -> Derived:
     if method == "GET" and not refuses and range_applies(conditions, validators):
         ranges = parse_range(conditions.range, size)
     if isinstance(ranges, Unsatisfiable):
-        fields = _set(_plain_fields(whole.fields), {b"content-length": b"0", b"content-range": b"bytes */%d" % size})
-        return Derived(kept.position, _answer(kept, 416, b"Range Not Satisfiable", fields, 0), Bytes(b""), (f"416 {origin}",))
+        fields = with_changes(_plain_fields(whole.fields), {b"content-length": b"0", b"content-range": b"bytes */%d" % size})
+        return Derived(kept.position, made(kept, 416, b"Range Not Satisfiable", fields, 0), Bytes(b""), (f"416 {origin}",))
     if ranges is None:
         body: Source = Bytes(b"") if method == "HEAD" else whole.body
-        fields = whole.fields if field(whole.fields, b"content-length") is None else _set(whole.fields, {b"content-length": b"%d" % size})
+        fields = whole.fields if field(whole.fields, b"content-length") is None else with_changes(whole.fields, {b"content-length": b"%d" % size})
         if method == "HEAD" and field(fields, b"content-length") is None:
-            fields = _set(fields, {b"content-length": b"%d" % size, b"transfer-encoding": None})
-        answer = _answer(kept, 200, kept.answer.reason, fields, body.size_bytes)
+            fields = with_changes(fields, {b"content-length": b"%d" % size, b"transfer-encoding": None})
+        answer = made(kept, 200, kept.answer.reason, fields, body.size_bytes)
         note = "HEAD" if method == "HEAD" else "whole"
         return Derived(kept.position, answer, body, (*whole.notes, f"{note} {origin}"), plays=method == "GET")
     if len(ranges) == 1:
@@ -229,13 +116,13 @@ _ABOUT_CONTENT = frozenset((b"content-type", b"content-encoding", b"content-lang
 
 
 def _plain_fields(fields: Fields) -> Fields:
-    return tuple((name, value) for name, value in fields if name.lower() not in _ABOUT_CONTENT and name.lower() not in _ABOUT_BYTES)
+    return tuple((name, value) for name, value in fields if name.lower() not in _ABOUT_CONTENT and name.lower() not in ABOUT_BYTES)
 
 
 def _one_range(whole: Whole, start: int, stop: int, size: int, body: Source, notes: tuple[str, ...]) -> Derived:
-    changes = {**_NO_BYTES, b"transfer-encoding": None}
+    changes = {**NO_BYTES, b"transfer-encoding": None}
     changes |= {b"content-length": b"%d" % (stop - start), b"content-range": b"bytes %d-%d/%d" % (start, stop - 1, size)}
-    answer = _answer(whole.kept, 206, b"Partial Content", _set(whole.fields, changes), stop - start)
+    answer = made(whole.kept, 206, b"Partial Content", with_changes(whole.fields, changes), stop - start)
     return Derived(whole.kept.position, answer, body, notes)
 
 
@@ -251,9 +138,9 @@ def _many_ranges(whole: Whole, ranges: Sequence[tuple[int, int]], size: int, not
         head += b"Content-Range: bytes %d-%d/%d\r\n\r\n" % (start, stop - 1, size)
         pieces += [Bytes(head), Slice(whole.body, start, stop)]
     body = Joined([*pieces, Bytes(b"\r\n--" + mark + b"--\r\n")])
-    changes = {**_NO_BYTES, b"transfer-encoding": None}
+    changes = {**NO_BYTES, b"transfer-encoding": None}
     changes |= {b"content-length": b"%d" % body.size_bytes, b"content-type": b"multipart/byteranges; boundary=" + mark}
-    answer = _answer(whole.kept, 206, b"Partial Content", _set(whole.fields, changes), body.size_bytes)
+    answer = made(whole.kept, 206, b"Partial Content", with_changes(whole.fields, changes), body.size_bytes)
     return Derived(whole.kept.position, answer, body, notes)
 
 
@@ -322,10 +209,10 @@ def _metadata(request: Request, conditions: Conditions, target: bytes, catalogue
     content = metadata(whole.body, target)
     if content is None:
         return None
-    changes = {**_NO_BYTES, **dict.fromkeys(_ABOUT_CONTENT), b"etag": None, b"accept-ranges": None}
+    changes = {**NO_BYTES, **dict.fromkeys(_ABOUT_CONTENT), b"etag": None, b"accept-ranges": None}
     changes |= {b"content-type": b"application/octet-stream", b"content-length": b"%d" % len(content)}
     notes = (f"metadata out of the wheel of exchange {whole.kept.exchange.seq}",)
-    return respond(replace(whole, fields=_set(whole.fields, changes), body=Bytes(content), notes=notes), request.method, conditions)
+    return respond(replace(whole, fields=with_changes(whole.fields, changes), body=Bytes(content), notes=notes), request.method, conditions)
 
 
 # --- from ranges
@@ -383,7 +270,7 @@ def _from_tiles(request: Request, conditions: Conditions, positions: Sequence[in
         kept, size = tiles[0].kept, tiles[0].size
         seqs = ", ".join(str(tile.kept.exchange.seq) for tile in tiles[:8])
         notes = (f"out of the ranges of exchanges {seqs}",)
-        fields = _set(kept.answer.fields, {b"content-range": None, b"content-length": b"%d" % size})
+        fields = with_changes(kept.answer.fields, {b"content-range": None, b"content-length": b"%d" % size})
         every = _cover(tiles, 0, size, catalogue)
         if every is not None:
             return replace(respond(Whole(kept, fields, every, notes), request.method, conditions), plays=False)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from secondtake.cassettes.canonical import split_target
 from secondtake.cassettes.catalogue import Catalogue
-from secondtake.cassettes.derive import Derived, readable
+from secondtake.cassettes.derived import Derived
 from secondtake.cassettes.differences import Found, body_differences
 from secondtake.cassettes.exchange import Answered, Channel, Ending, Request
 from secondtake.cassettes.indexes import Kind, index_path, normal_name
 from secondtake.cassettes.match import meaning
 from secondtake.cassettes.misses import printable
 from secondtake.cassettes.normalise import turns
+from secondtake.cassettes.recoding import readable
 from secondtake.cassettes.served import Serve
 
 POSITIONS = 8

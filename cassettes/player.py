@@ -14,13 +14,15 @@ from typing import Protocol
 from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
 from secondtake.cassettes.channels import classify
 from secondtake.cassettes.conditional import Conditions
-from secondtake.cassettes.derive import Derived, conditional, derive, readable, same_form
+from secondtake.cassettes.derive import conditional, derive, same_form
+from secondtake.cassettes.derived import Derived
 from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
 from secondtake.cassettes.fallback import by_endpoint, by_position, known_index
 from secondtake.cassettes.match import exact_key, normal_key
 from secondtake.cassettes.memory import Recorded, Row
 from secondtake.cassettes.misses import Miss, MissKind, describe
 from secondtake.cassettes.nearest import nearest
+from secondtake.cassettes.recoding import readable
 from secondtake.cassettes.redact import RedactedBody
 from secondtake.cassettes.served import Live, Options, Reuse, Route, Serve
 
