@@ -584,6 +584,23 @@ async def test_forty_http2_requests_on_an_http1_origin_are_not_five_at_a_time(tm
         assert wire.outcome.answered == {"exact": 40, "miss": 60}
 
 
+@pytest.mark.parametrize("window", [None, 1 << 20])
+async def test_an_http2_answer_of_any_size_ends(tmp_path: Path, window: int | None) -> None:
+    """T-B11: bodies around a frame (16 KiB), the window (64 KiB) and what is sent at once all end their stream."""
+    sizes = (1, 16_384, 16_385, 65_535, 65_536, 65_537, 200_000)
+    scripts = {b"/%d" % size: reply(simple(b"x" * size)) for size in sizes}
+    async with world(tmp_path, scripts) as w:
+        await w.record()
+        for size in sizes:
+            assert len((await w.get(f"/{size}")).body) == size
+        await w.replay()
+        for size in sizes:
+            client = await w.h2(window=window)
+            stream = await client.request(f"/{size}")
+            await asyncio.wait_for(client.finished(stream), 5)
+            assert len(client.body(stream)) == size
+
+
 async def test_a_died_keepalive_connection_is_tried_once_more_only_where_nothing_came(tmp_path: Path) -> None:
     """T-C9: the reused upstream connection is closed as the second request arrives; a GET is sent again, and the note says so."""
     served = 0
