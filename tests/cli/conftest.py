@@ -1,55 +1,22 @@
-"""Pytest fixtures of the command line: a store with a small cassette in it, and golden files of whole commands."""
+"""Pytest fixtures of the command line: a store with a small cassette in it, golden files of whole commands, an origin on loopback."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from secondtake.cassettes.exchange import (
-    EMPTY,
-    Answer,
-    Body,
-    Channel,
-    Digest,
-    Ending,
-    Exchange,
-    Fields,
-    Named,
-    Piece,
-    Redaction,
-    Request,
-    Side,
-)
-from secondtake.cassettes.records import End, Head
 from secondtake.cassettes.store import Store
 from secondtake.cli.main import run
+from tests.cli.scenes import Command, Origin, Proxied, Ran, filtered, keep, sample
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITING = os.environ.get("SECONDTAKE_GOLDEN") == "write"
-
-ASK = (
-    b'{"model":"hasty-20260101","max_tokens":64,"messages":[{"role":"user","content":"fix it"}],"tools":[{"name":"run","input_schema":{}}]}'
-)
-CALLS = b'{"id":"msg_1","type":"message","role":"assistant","model":"hasty-20260101","content":[{"type":"text","text":"I look."},\
-{"type":"tool_use","id":"toolu_1","name":"run","input":{"command":"make test"}}],"stop_reason":"tool_use","usage":{}}'
-PAGE = "<p>naïve \x1b]0;evil\x07 \u202etxt.exe</p>\n".encode()
-BLOB = bytes(range(256)) * 4
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What one command did."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -69,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def command(here: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def command(here: Path, capfd: pytest.CaptureFixture[str]) -> Command:
     """Run one command in this process."""
 
     def ran(*arguments: str) -> Ran:
@@ -82,7 +49,7 @@ def command(here: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]
 
 
 @pytest.fixture
-def golden(command: Callable[..., Ran], tmp_path: Path) -> Callable[..., Ran]:
+def golden(command: Command, tmp_path: Path) -> Command:
     """Compare a whole command, filtered, with `golden/NAME.txt`; SECONDTAKE_GOLDEN=write writes it."""
 
     def compared(name: str, *arguments: str) -> Ran:
@@ -99,89 +66,6 @@ def golden(command: Callable[..., Ran], tmp_path: Path) -> Callable[..., Ran]:
     return compared
 
 
-def filtered(text: str, folder: Path) -> str:
-    """What differs from run to run and machine to machine, by name."""
-    text = text.replace(str(folder), "[DIR]")
-    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:[PORT]", text)
-    text = re.sub(r"--port \d+", "--port [PORT]", text)
-    text = re.sub(r"\b[0-9a-f]{64}\b", "[DIGEST]", text)
-    text = re.sub(r"\b\d+(?:\.\d+)? (?:s|min)\b(?: \d\d s)?", "[TIME]", text)
-    text = re.sub(r'("elapsed_us": )\d+', r"\1[TIME]", text)
-    return re.sub(r"\b\d+(?:\.\d+)? KiB\b", "[SIZE]", text)
-
-
-def body(data: bytes, *pieces: Piece) -> Body:
-    """A reference to `data`."""
-    return Body(Digest(hashlib.sha256(data).hexdigest()), len(data), pieces) if data else Body(EMPTY)
-
-
-def exchange(
-    seq: int, channel: Channel, request: Request, answer: Answer | None, *, ended: Ending = Ending.COMPLETE, **rest: object
-) -> Exchange:
-    """An exchange that began `seq` seconds into its recording and took half a second."""
-    return Exchange(seq, channel, seq * 1_000_000, request, answer, ended, seq * 1_000_000 + 500_000, **rest)  # type: ignore[arg-type]
-
-
-JSON: Fields = ((b"content-type", b"application/json"),)
-
-
-def sample() -> list[tuple[Exchange, list[bytes]]]:
-    """A model call with a tool call, a page full of tricks, a blob, and a request that got no answer."""
-    key = (b"x-api-key", b"sk-_1x.key.aaaaaaaaaaaaaaaaa_")
-    ask = Request(
-        "POST",
-        "https",
-        "api.provider.example",
-        443,
-        b"/v1/messages",
-        "HTTP/1.1",
-        (*JSON, key),
-        body(ASK),
-        (),
-        Named("api.provider.example:443"),
-    )
-    page = Request("GET", "https", "web.example", 443, b"/page?q=1")
-    blob = Request("GET", "http", "web.example", 8080, b"/blob.bin")
-    gone = Request("GET", "https", "gone.example", 443, b"/")
-    hidden = Redaction(Side.REQUEST, "field:x-api-key", 0, 29, "api-key", "fp")
-    return [
-        (
-            exchange(
-                1,
-                Channel.MODEL,
-                ask,
-                Answer(200, b"OK", fields=JSON, body=body(CALLS, Piece(len(CALLS), 200)), offset_us=100_000),
-                adapter="anthropic",
-                redactions=(hidden,),
-            ),
-            [ASK, CALLS],
-        ),
-        (
-            exchange(
-                2,
-                Channel.WEB,
-                page,
-                Answer(
-                    200, b"OK", fields=((b"Content-Type", b"text/html"), (b"X-Trick", b"\x1b[31mred")), body=body(PAGE), offset_us=1_000
-                ),
-                notes=("field \x1b[2Jwiped",),
-            ),
-            [PAGE],
-        ),
-        (exchange(3, Channel.WEB, blob, Answer(200, b"OK", body=body(BLOB))), [BLOB]),
-        (exchange(4, Channel.WEB, gone, None, ended=Ending.RESET), []),
-    ]
-
-
-def keep(store: Store, name: str, exchanges: list[tuple[Exchange, list[bytes]]], **meta: object) -> str:
-    """Write a closed cassette; returns its root."""
-    writer = store.create(name, meta={"created": "2026-11-30T12:00:00+00:00", **meta})
-    for each, bodies in exchanges:
-        writer.write([Head(each.seq, each.started_us, each.channel, each.request)])
-        writer.commit(End(each, {Digest(hashlib.sha256(data).hexdigest()): data for data in bodies}), lambda _error: None)
-    return writer.close(meta={})
-
-
 @pytest.fixture(scope="session")
 def written_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a store with one cassette, to be copied: writing it waits for the disk."""
@@ -195,3 +79,37 @@ def store(here: Path, tmp_path: Path, written_once: Path) -> Store:
     """A store with one cassette, `incident`."""
     shutil.copytree(written_once, tmp_path / "store")
     return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def origin() -> Iterator[ThreadingHTTPServer]:
+    """A plain HTTP server on loopback that `--route` reaches."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    server.asked = []  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def route(origin: ThreadingHTTPServer) -> tuple[str, str]:
+    """The option that sends web.example to the origin."""
+    return ("--route", f"web.example=http://127.0.0.1:{origin.server_port}")
+
+
+@pytest.fixture
+def proxied() -> Iterator[Callable[..., Proxied]]:
+    """Proxies that are gone at the end of the test."""
+    started: list[Proxied] = []
+
+    def start(*arguments: str) -> Proxied:
+        started.append(Proxied(*arguments))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.communicate()

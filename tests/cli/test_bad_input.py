@@ -7,7 +7,6 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,7 @@ from secondtake.cassettes.exchange import Channel, Request
 from secondtake.cassettes.records import Head
 from secondtake.cassettes.store import Store
 from secondtake.harness.provider import make_identity
-
-Command = Callable[..., Any]
-
-PROGRAM = [sys.executable, "-c", "from secondtake.cli.main import main; main()"]
+from tests.cli.scenes import PROGRAM, Command, environment
 
 
 def journal(tmp_path: Path) -> Path:
@@ -83,8 +79,7 @@ def limited(arguments: list[str], size_bytes: int) -> subprocess.CompletedProces
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
 
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, env=environment, preexec_fn=limit, timeout=120)
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, env=environment(), preexec_fn=limit, timeout=120)
 
 
 class Big(BaseHTTPRequestHandler):

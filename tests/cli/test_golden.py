@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from secondtake.cassettes.store import Store
-
-Ran = Any  # conftest.Ran; a conftest cannot be imported in importlib mode
+from tests.cli.scenes import Command
 
 CASES = {
     "ls": ("ls",),
@@ -65,7 +62,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_command_says_what_it_says(name: str, golden: Callable[..., Ran], store: Store) -> None:
+def test_a_command_says_what_it_says(name: str, golden: Command, store: Store) -> None:
     """STYLE, uv: a command, and beside it its exit code, stdout and stderr.
 
     Issue 2, bad input: one error line and at most one hint, nothing on standard output but with --json. DESIGN 7: --json prints versioned

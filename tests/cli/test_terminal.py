@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from secondtake.cassettes.store import Store
+from tests.cli.scenes import PROGRAM, environment
 
 
 def on_terminal(*arguments: str) -> tuple[int, bytes]:
     """Run a command with a terminal as its standard output; returns its exit code and every byte the terminal was sent."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-c", "from secondtake.cli.main import main; main()", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color"}
-    process = subprocess.Popen(command, stdout=slave, stderr=slave, stdin=subprocess.DEVNULL, env=environment)
+    told = {**environment(), "TERM": "xterm-256color"}
+    process = subprocess.Popen([*PROGRAM, *arguments], stdout=slave, stderr=slave, stdin=subprocess.DEVNULL, env=told)
     os.close(slave)
     sent = bytearray()
     try:
@@ -55,8 +54,7 @@ def test_binary_is_not_written_to_a_terminal_unless_forced(store: Store) -> None
 
 def test_a_pipe_gets_the_bytes_as_they_are(store: Store, tmp_path: Path) -> None:
     """DESIGN 7: `show NAME SEQ --body` writes the raw bytes as they were on the wire."""
-    command = [sys.executable, "-c", "from secondtake.cli.main import main; main()", "show", "incident", "3", "--body", "response"]
-    ran = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    ran = subprocess.run([*PROGRAM, "show", "incident", "3", "--body", "response"], capture_output=True, env=environment())
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, bytes(range(256)) * 4, b"")
 
 
