@@ -15,10 +15,10 @@ from urllib.parse import quote, quote_plus
 
 from secondtake.cassettes.kinds import searchable
 from secondtake.cassettes.secrets import Known
+from secondtake.cassettes.stretches import Stretches
 from secondtake.cassettes.views import LAYERS, locate, views
 
-_RUN = re.compile(rb"[A-Za-z0-9_.+/%=~-]{16,}")
-"""A stretch of characters that keys and encodings are made of."""
+_RUNS = Stretches(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+/%=~-", 16)
 
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _HEX = re.compile(r"u[0-9a-f]{4}")
@@ -91,8 +91,8 @@ class Needles:
                 self._plain.setdefault(form, one)
             for form in encoded:
                 self._base64.setdefault(form, one)
-        self._in_runs = [form for form in (*self._plain, *self._base64) if _RUN.fullmatch(form)]
-        self._loose = [form for form in (*self._plain, *self._base64) if not _RUN.fullmatch(form)]
+        self._in_runs = [form for form in (*self._plain, *self._base64) if _RUNS.all_of(form)]
+        self._loose = [form for form in (*self._plain, *self._base64) if not _RUNS.all_of(form)]
         self.longest = max(map(len, (*self._plain, *self._base64)), default=0)
         """Bytes of the longest form."""
 
@@ -122,7 +122,7 @@ class Needles:
         if len(content) <= _DIRECT_BYTES:
             forms += self._in_runs
         else:
-            runs = b"\n".join(_RUN.findall(content))
+            runs = b"\n".join([content[start:stop] for start, stop in _RUNS.find(content)])
             forms += [form for form in self._in_runs if form in runs]
         hits: list[Hit] = []
         for form in forms:

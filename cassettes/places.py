@@ -16,6 +16,7 @@ from secondtake.cassettes.kinds import LEADS, OPAQUE, WHOLE, looks_random, value
 from secondtake.cassettes.needles import Hit
 from secondtake.cassettes.placeholder import is_placeholder
 from secondtake.cassettes.secrets import AUTH_BODY_PLAIN, BODY, DOCUMENTED, QUERY, QUERY_PERHAPS, header_kind
+from secondtake.cassettes.stretches import Stretches
 from secondtake.cassettes.views import unescaped
 
 VALUE_BYTES = 256 * 1024
@@ -252,7 +253,7 @@ def userinfo_in_text(content: bytes) -> Iterator[Hit]:
         yield from _hit(content, *found.span(2), "password")
 
 
-_TOKEN = re.compile(rb"[A-Za-z0-9_.-]{20,}")
+_TOKENS = Stretches(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-", 20)
 _PEM = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY-----")
 _PEM_BYTES = 16 * 1024
 _BASE64_MORE = frozenset({b"+", b"/"})
@@ -262,10 +263,10 @@ _IN_BASE64 = frozenset({"google-api-key"})
 
 def shaped(content: bytes) -> Iterator[Hit]:
     """Values that show by their shape what they are, whatever stands around them."""
-    for found in _TOKEN.finditer(content):
-        begin = found.start()
-        if begin and content[begin - 1] == 0x5C:  # the n of \n, the u000a of \u000a
-            begin += 5 if content[begin : begin + 1] == b"u" else 1
+    for start, _ in _TOKENS.find(content):
+        begin = start
+        if start and content[start - 1] == 0x5C:  # the n of \n, the u000a of \u000a
+            begin += 5 if content[start : start + 1] == b"u" else 1
         if content[begin : begin + 3] not in LEADS:
             continue
         for kind, whole in WHOLE:

@@ -1,6 +1,7 @@
 """What stands where a secret stood."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -86,3 +87,14 @@ def test_near_placeholders_are_content(text: bytes) -> None:
     """Recognition is exact."""
     assert not is_placeholder(text)
     assert collapse(text) == text
+
+
+def test_the_manual_shows_the_grammar_that_is_used() -> None:
+    """STYLE 2: a page that cannot drift."""
+    page = (Path(__file__).parents[2] / "docs" / "redaction.md").read_text()
+    [pattern] = re.findall(r"As a regular expression: `(.*)`\.", page)
+    documented = re.compile(pattern.encode())
+    for length in range(5, 60):
+        for mark in (None, MARK):
+            assert documented.fullmatch(placeholder("jwt", length, mark=mark))
+            assert length < 8 or documented.fullmatch(placeholder(OPAQUE, length, mark=mark))

@@ -7,6 +7,7 @@ import random
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from urllib.parse import quote, urlencode
 
 import brotli
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from secondtake.cassettes import limits, places, secrets
 from secondtake.cassettes.exchange import Answer, Fields, Interim, Request, Side
+from secondtake.cassettes.match import request_keys
 from secondtake.cassettes.placeholder import is_placeholder
 from secondtake.cassettes.redact import Known, Redactor, collapse
 
@@ -524,3 +526,31 @@ def test_more_credentials_than_are_listed_withhold_the_body(monkeypatch: pytest.
     monkeypatch.setattr(limits, "REDACTIONS", 10)
     assert redactor(KEY).body((KEY + b" ") * 10, JSON, Side.RESPONSE).withheld is None
     assert redactor(KEY).body((KEY + b" ") * 11, JSON, Side.RESPONSE).withheld == "more than 10 credentials in one place"
+
+
+@pytest.mark.parametrize("coding", ENCODERS)
+@pytest.mark.parametrize("live_value", [OTHER, b"secondtake-replay-anthropic-api-key"])
+def test_the_key_of_a_request_survives_a_rotated_key(coding: str, live_value: bytes) -> None:
+    """T-K3, T-K6, C-13, B4.9: match(redact(x)) is the same on both sides, under any coding, with another key or none."""
+    fields = (*JSON, (b"content-encoding", coding.encode())) if coding else JSON
+
+    def key(value: bytes) -> bytes:
+        one = redactor(value)
+        body = json.dumps(
+            {"model": "m", "messages": [{"role": "user", "content": f"ANTHROPIC_API_KEY={value.decode()}\n"}], "api_key": value.decode()}
+        )
+        head, _ = one.request(request(b"/v1/messages?api_key=" + value, fields))
+        kept = one.body(ENCODERS[coding](body.encode()), fields, Side.REQUEST)
+        return request_keys(replace(head, fields=kept.described(head.fields)), kept.content).normal
+
+    assert key(KEY) == key(live_value)
+
+
+def test_the_key_of_a_request_tells_ordinary_values_apart() -> None:
+    """A: `?key=` of a service that is no credential, and two bodies that could not be read."""
+    one = redactor(KEY)
+    paths = (b"/kv?key=config/production/settings", b"/kv?key=config/production/databases", b"/kv?key=user_1", b"/kv?key=user_2")
+    assert len({request_keys(one.request(request(path))[0], b"").normal for path in paths}) == 4
+    opaque = (*JSON, (b"content-encoding", b"x-own"))
+    bodies = [one.body(b"\x00\xff" + tail, opaque, Side.REQUEST).content for tail in (b"1", b"2")]
+    assert len({request_keys(request(fields=JSON), body).normal for body in bodies}) == 2
