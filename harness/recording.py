@@ -16,9 +16,10 @@ from secondtake.harness.equipment import Equipment, credential_variables
 from secondtake.harness.judge import record_problems
 from secondtake.harness.names import generated_name
 from secondtake.harness.results import Recorded
-from secondtake.proxy import addon
+from secondtake.proxy.addon import Wire
 from secondtake.proxy.policy import Mode
 from secondtake.proxy.server import Proxy, quiet
+from secondtake.proxy.settings import Settings
 
 if TYPE_CHECKING:
     from secondtake.cassettes.writer import Writer
@@ -79,7 +80,7 @@ class Take:
 
 
 def recording_proxy(stage: Stage, wire: Wire, equipment: Equipment, *, port: int) -> Proxy:
-    settings = addon.Settings(
+    settings = Settings(
         mode=Mode.RECORD,
         trust=equipment.origins,
         port=port,
@@ -95,7 +96,7 @@ def recording_proxy(stage: Stage, wire: Wire, equipment: Equipment, *, port: int
         quiet_telemetry=wire.quiet_telemetry,
     )
     quiet()
-    return Proxy(settings, addon.Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage)))
+    return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage)))
 
 
 def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agent: Sequence[str], wire: Wire) -> Take:

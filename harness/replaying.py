@@ -19,9 +19,10 @@ from secondtake.harness.recording import clock_us
 from secondtake.harness.results import Missed, Replayed, Unplayed, WouldAct
 from secondtake.harness.toolcalls import Asked, tool_calls
 from secondtake.harness.workspace import copy_workspace, remove_workspace
-from secondtake.proxy import addon
+from secondtake.proxy.addon import Wire
 from secondtake.proxy.policy import Mode, Pace
 from secondtake.proxy.server import Proxy, quiet
+from secondtake.proxy.settings import Settings
 
 if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
@@ -106,7 +107,7 @@ def _scratch(original: Path, *, keep: bool, cleanup: ExitStack) -> Path:
 
 
 def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace: Pace, *, port: int) -> Proxy:
-    settings = addon.Settings(
+    settings = Settings(
         mode=Mode.REPLAY,
         trust=equipment.origins,
         port=port,
@@ -116,9 +117,7 @@ def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace
     )
     quiet()
     hosts = frozenset(row.host for row in cassette.rows)
-    return Proxy(
-        settings, addon.Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), known_hosts=hosts)
-    )
+    return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), known_hosts=hosts))
 
 
 def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path) -> Player:

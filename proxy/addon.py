@@ -6,16 +6,11 @@ like, answered in place), `server_connect` (the gate: no connection without a gr
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
-import contextlib
 import hmac
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from mitmproxy.connection import Server
 from mitmproxy.net.server_spec import ServerSpec
@@ -28,12 +23,9 @@ from secondtake.cassettes import adapters
 from secondtake.cassettes.channels import classify
 from secondtake.cassettes.errors import NotStored, RecordedError
 from secondtake.cassettes.exchange import EMPTY, Answered, Channel, Ending, Request
-from secondtake.cassettes.match import request_keys
 from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases
 from secondtake.cassettes.player import Live, Player, Serve, Session
-from secondtake.cassettes.recorder import Recording
-from secondtake.cassettes.records import End, Record
 from secondtake.cassettes.redact import Redactor
 from secondtake.cassettes.writer import Writer
 from secondtake.proxy import addresses, peer
@@ -42,45 +34,17 @@ from secondtake.proxy.framing import values
 from secondtake.proxy.handler import WireHandler
 from secondtake.proxy.layers import Front
 from secondtake.proxy.outcome import Missed, Outcome, TlsFailure
-from secondtake.proxy.policy import Mode, Pace, Policy, Refuse, is_websocket
+from secondtake.proxy.policy import Mode, Policy, Refuse, is_websocket
 from secondtake.proxy.refusals import Refusals
 from secondtake.proxy.routes import Route, Routes, choose, spec
-from secondtake.proxy.tape import Tape
+from secondtake.proxy.settings import Settings
+from secondtake.proxy.tape import Tape, Tapes
 from secondtake.proxy.tls import AgentTls, OriginTls
-from secondtake.proxy.upstream import Upstream
 
 logger = logging.getLogger(__name__)
 
-BACKLOG_BYTES = 64 * 1024 * 1024
-"""With more than this queued for the disk, nothing is read until the writer has caught up."""
-
 NEW_SESSION_AFTER_S = 2.0
 """A client that comes after so long without any connection begins a new replay session (DESIGN 3)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a proxy is to behave. Paths and clocks come from the caller; nothing here reads the environment."""
-
-    mode: Mode
-    trust: Path
-    """A PEM bundle that origins are verified against."""
-    host: str = "127.0.0.1"
-    port: int = 0
-    routes: Mapping[str, str] = field(default_factory=dict)
-    pace: Pace = Pace.FAST
-    upstream: Upstream = field(default_factory=Upstream)
-    strict: bool = False
-    credential: str | None = None
-    """`user:password` a client must give; None asks for none."""
-    uid: int | None = None
-    """On loopback the peer must be this user; None does not look."""
-    loopback: bool = False
-    """Origins on loopback may be reached through the proxy."""
-    passthrough: tuple[str, ...] = ()
-    only_hosts: tuple[str, ...] = ()
-    client_certs: Mapping[str, Path] = field(default_factory=dict)
-    quiet_telemetry: bool = False
 
 
 class Wire:
@@ -110,24 +74,20 @@ class Wire:
         self.agent_tls = AgentTls(authority)
         self.origin_tls = OriginTls(settings.trust, settings.client_certs)
         self.handlers: set[WireHandler] = set()
-        self.failed: NotStored | None = None
-        self._writer = writer
-        self._player = player
+        self._tapes: Tapes | None = None
+        self._player: Player | None = None
         self._known_hosts = known_hosts
         self._resolver = resolver
-        self._aliases = NO_ALIASES
-        self._sequence = 0
         self._sessions: dict[str, Session] = {}
         self._last_left_us: int | None = None
         self._clients: dict[WireHandler, str] = {}
-        self._open: set[Tape] = set()
-        self._idle = asyncio.Event()
+        self.attach(writer=writer, player=player)
 
     def attach(self, *, writer: Writer | None = None, player: Player | None = None, aliases: Aliases = NO_ALIASES) -> None:
         """What to record into or to answer from, once the port is known, which is among the aliases. Before the first client."""
-        self._writer = writer or self._writer
+        if writer is not None:
+            self._tapes = Tapes(writer, self.redactor, self.now_us, self.outcome, aliases)
         self._player = player or self._player
-        self._aliases = aliases
 
     def listening(self, port: int) -> None:
         """The port is known: it is never an origin, and never our own way out."""
@@ -323,77 +283,28 @@ class Wire:
 
     # -- recording -----------------------------------------------------------------------------------------------------
 
+    @property
+    def failed(self) -> NotStored | None:
+        """Why this recording can store nothing any more."""
+        return self.outcome.failed
+
     def tape(self, request: Request, channel: Channel, handler: WireHandler) -> Tape:
         """Begin to write one exchange."""
-        assert self._writer is not None
-        self._sequence += 1
-        started = self.now_us()
+        assert self._tapes is not None
         self.outcome.requests += 1
         self.outcome.answered[Answered.LIVE] += 1
         self.outcome.channels[channel] += 1
-
-        def done(tape: Tape, how: Ending) -> None:
-            handler.tapes.discard(tape)
-            self._open.discard(tape)
-            if not self._open:
-                self._idle.set()
-            self.outcome.endings[how] += 1
-
-        tape = Tape(
-            Recording(self._sequence, started, self.redactor, keys=partial(request_keys, aliases=self._aliases)),
-            request,
-            channel,
-            now_us=self.now_us,
-            started_us=started,
-            write=self._write,
-            commit=self._commit,
-            classify=classify,
-            done=done,
-        )
-        tape.head()
-        handler.tapes.add(tape)
-        self._open.add(tape)
-        return tape
-
-    def _write(self, records: tuple[Record, ...]) -> None:
-        if self._writer is not None and self.failed is None:
-            self._writer.write(records)
-
-    def _commit(self, end: End) -> asyncio.Future[NotStored | None]:
-        """A future that is done when the exchange is durable, or cannot be any more: the agent's traffic goes on."""
-        assert self._writer is not None
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[NotStored | None] = loop.create_future()
-
-        def settle(error: NotStored | None) -> None:
-            if error is not None and self.failed is None:
-                self.failed = self.outcome.failed = error
-            if not future.done():
-                future.set_result(error)
-
-        def done(error: NotStored | None) -> None:
-            loop.call_soon_threadsafe(settle, error)
-
-        self._writer.commit(end, done)
-        return future
+        return self._tapes.begin(request, channel, handler.tapes)
 
     async def room(self) -> None:
-        """Wait while the writer is far behind: sockets are not read meanwhile, so that what is queued for the disk is bounded."""
-        writer = self._writer
-        if writer is None or writer.backlog_bytes <= BACKLOG_BYTES:
-            return
-        while writer.backlog_bytes > BACKLOG_BYTES // 2 and self.failed is None:  # noqa: ASYNC110 - another thread empties it
-            await asyncio.sleep(0.005)
+        """Wait while the writer is far behind."""
+        if self._tapes is not None:
+            await self._tapes.room()
 
     async def drained(self, grace_s: float) -> None:
         """Let what is being recorded end by itself for so long, then end it."""
-        if self._open:
-            self._idle.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), grace_s)
-        waiting = [future for tape in list(self._open) if (future := tape.cut(Ending.RESET, "the recording was stopped")) is not None]
-        if waiting:
-            await asyncio.gather(*waiting)
+        if self._tapes is not None:
+            await self._tapes.drained(grace_s)
 
     # -- counting ------------------------------------------------------------------------------------------------------
 

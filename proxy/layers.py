@@ -17,7 +17,7 @@ from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 from mitmproxy.proxy.layers.http._upstream_proxy import HttpUpstreamProxy
 from mitmproxy.proxy.layers.tls import ClientTLSLayer
 
-from secondtake.proxy import http1, http2
+from secondtake.proxy import heads, http1, http2
 from secondtake.proxy.arrival import Whole, arrive, at_once
 from secondtake.proxy.framing import values
 from secondtake.proxy.policy import Mode
@@ -118,14 +118,14 @@ class Front(layer.Layer):
     def tunnel(self) -> layer.CommandGenerator[None]:
         """Read a CONNECT, ask for the proxy credential where one is set, and answer it."""
         try:
-            found = http1.split_head(self.buffer)
+            found = heads.split_head(self.buffer)
             if found is None:
                 return
-            request = http1.read_request_head(found[0])
+            request = heads.read_request_head(found[0])
             host, port = split_authority(request.authority)
             assert port is not None
-        except http1.BadHead as error:
-            yield commands.SendData(self.context.client, http1.refuse_head(error))
+        except heads.BadHead as error:
+            yield commands.SendData(self.context.client, heads.refuse_head(error))
             yield commands.CloseConnection(self.context.client)
             return
         self.buffer = self.buffer[found[1] :]

@@ -13,9 +13,10 @@ from mitmproxy.proxy import mode_specs
 
 from secondtake.cassettes.errors import BadInput
 from secondtake.proxy import http1, http2
-from secondtake.proxy.addon import Settings, Wire
+from secondtake.proxy.addon import Wire
 from secondtake.proxy.handler import WireHandler
 from secondtake.proxy.outcome import Outcome
+from secondtake.proxy.settings import Settings
 from secondtake.proxy.versions import require
 
 GRACE_S = 3.0

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes import limits
+from secondtake.cassettes.channels import classify
 from secondtake.cassettes.content import Opaque, codings, decode
 from secondtake.cassettes.errors import NotStored, TooLarge
 from secondtake.cassettes.exchange import Answer, Channel, Ending, Fields, Interim, Request
+from secondtake.cassettes.match import request_keys
+from secondtake.cassettes.normalise import NO_ALIASES, Aliases
 from secondtake.cassettes.recorder import Recording
 from secondtake.cassettes.records import End, Record
+from secondtake.cassettes.redact import Redactor
+from secondtake.cassettes.writer import Writer
 from secondtake.proxy.commands import Await
+from secondtake.proxy.outcome import Outcome
 
 if TYPE_CHECKING:
     from secondtake.proxy.stream import Commands
@@ -116,6 +124,93 @@ class Tape:
     def _keep(self, records: tuple[Record, ...]) -> None:
         if records:
             self._write(records)
+
+
+BACKLOG_BYTES = 64 * 1024 * 1024
+"""With more than this queued for the disk, nothing is read until the writer has caught up."""
+
+
+class Tapes:
+    """Every exchange of one recording, and what is still open of them."""
+
+    def __init__(
+        self, writer: Writer, redactor: Redactor, now_us: Callable[[], int], outcome: Outcome, aliases: Aliases = NO_ALIASES
+    ) -> None:
+        self._writer = writer
+        self._redactor = redactor
+        self._now_us = now_us
+        self._outcome = outcome
+        self._keys = partial(request_keys, aliases=aliases)
+        self._sequence = 0
+        self._open: set[Tape] = set()
+        self._idle = asyncio.Event()
+
+    def begin(self, request: Request, channel: Channel, beside: set[Tape]) -> Tape:
+        """Begin to write one exchange. It stands in `beside`, the set of its connection, until it has ended."""
+        self._sequence += 1
+        started = self._now_us()
+
+        def done(tape: Tape, how: Ending) -> None:
+            beside.discard(tape)
+            self._open.discard(tape)
+            if not self._open:
+                self._idle.set()
+            self._outcome.endings[how] += 1
+
+        tape = Tape(
+            Recording(self._sequence, started, self._redactor, keys=self._keys),
+            request,
+            channel,
+            now_us=self._now_us,
+            started_us=started,
+            write=self._write,
+            commit=self._commit,
+            classify=classify,
+            done=done,
+        )
+        tape.head()
+        beside.add(tape)
+        self._open.add(tape)
+        return tape
+
+    async def room(self) -> None:
+        """Wait while the writer is far behind: sockets are not read meanwhile, so that what is queued for the disk is bounded."""
+        writer = self._writer
+        if writer.backlog_bytes <= BACKLOG_BYTES:
+            return
+        while writer.backlog_bytes > BACKLOG_BYTES // 2 and self._outcome.failed is None:  # noqa: ASYNC110 - a thread empties it
+            await asyncio.sleep(0.005)
+
+    async def drained(self, grace_s: float) -> None:
+        """Let what is being recorded end by itself for so long, then end it."""
+        if self._open:
+            self._idle.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), grace_s)
+        waiting = [future for tape in list(self._open) if (future := tape.cut(Ending.RESET, "the recording was stopped")) is not None]
+        if waiting:
+            await asyncio.gather(*waiting)
+
+    def _write(self, records: tuple[Record, ...]) -> None:
+        if self._outcome.failed is None:
+            self._writer.write(records)
+
+    def _commit(self, end: End) -> asyncio.Future[NotStored | None]:
+        """A future that is done when the exchange is durable, or cannot be any more: the agent's traffic goes on."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[NotStored | None] = loop.create_future()
+
+        def settle(error: NotStored | None) -> None:
+            if error is not None and self._outcome.failed is None:
+                self._outcome.failed = error
+            if not future.done():
+                future.set_result(error)
+
+        def done(error: NotStored | None) -> None:
+            loop.call_soon_threadsafe(settle, error)
+
+        self._writer.commit(end, done)
+        return future
 
 
 def _plain(content: bytes, fields: Fields) -> bytes | None:

@@ -24,11 +24,12 @@ from secondtake.cassettes.memory import MemoryCassette
 from secondtake.cassettes.player import Options, Player
 from secondtake.cassettes.records import End, Record
 from secondtake.cassettes.redact import Redactor
-from secondtake.proxy.addon import Settings, Wire
+from secondtake.proxy.addon import Wire
 from secondtake.proxy.authority import Authority
 from secondtake.proxy.outcome import Outcome
 from secondtake.proxy.policy import Mode, Pace
 from secondtake.proxy.server import Proxy
+from secondtake.proxy.settings import Settings
 
 type Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]
 
@@ -372,6 +373,7 @@ class H2Client:
     async def start(self) -> None:
         if self.window is not None:
             self.connection.local_settings.initial_window_size = self.window
+            self.connection.local_settings.acknowledge()  # else the default is what is sent
         self.connection.initiate_connection()
         await self.flush()
 
