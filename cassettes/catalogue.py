@@ -12,15 +12,19 @@ from operator import attrgetter
 from secondtake.cassettes import content as codings
 from secondtake.cassettes import limits
 from secondtake.cassettes.canonical import canonical_target, media_type
-from secondtake.cassettes.exchange import Answer, Channel, Ending, Exchange, Request, Source
+from secondtake.cassettes.exchange import Answer, Channel, Digest, Ending, Exchange, Request, Source
 from secondtake.cassettes.match import normal_key
 from secondtake.cassettes.memory import Recorded, Row
 from secondtake.cassettes.negotiation import field
 from secondtake.cassettes.normalise import Aliases, Rule, rules_version
 from secondtake.cassettes.placeholder import collapse
 
-KEPT = 2048
-"""Exchange heads kept after reading, so that a repeated request does not read its head again."""
+KEPT = 8192
+"""Exchange heads kept after reading, so that a repeated request does not read its head again; about 2 KiB each."""
+
+SMALL_BYTES = 16 * 1024
+SMALL_BODIES = 512
+"""Small bodies kept after reading: at most 8 MiB."""
 
 _CUT = frozenset((Ending.RESET, Ending.CLIENT_LEFT, Ending.TIMEOUT, Ending.RECORDER_DIED, Ending.REFUSED, Ending.TLS_FAILED))
 
@@ -37,12 +41,9 @@ _UNCOUNTED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A recorded exchange as a player needs it, read once."""
+class Terms:
+    """What the heads of an exchange say about whom it may be served to."""
 
-    position: int
-    exchange: Exchange
-    answer: Answer
     names: frozenset[bytes]
     """Lower-case names of the request's fields that are worth a note when they are absent."""
     accept: bytes
@@ -51,8 +52,42 @@ class Kept:
     content_type: bytes
     codings: tuple[str, ...]
     """Content codings of the answer as labelled."""
-    plain: bool
-    """The body is kept decoded under its label, because a secret stood in it."""
+
+    @classmethod
+    def of(cls, request: Request, answer: Answer) -> Terms:
+        """Read them from the heads."""
+        vary = field(answer.fields, b"vary") or b""
+        return cls(
+            frozenset(name.lower() for name, _ in request.fields) - _UNCOUNTED,
+            field(request.fields, b"accept") or b"",
+            field(request.fields, b"accept-encoding"),
+            b"accept" in [name.strip().lower() for name in vary.split(b",")] or vary.strip() == b"*",
+            media_type(answer.fields),
+            codings.codings(answer.fields),
+        )
+
+
+class Kept:
+    """A recorded exchange that has an answer, as a player needs it, read once."""
+
+    __slots__ = ("_terms", "answer", "dropped", "exchange", "plain", "position")
+
+    def __init__(self, position: int, exchange: Exchange, answer: Answer) -> None:
+        self.position = position
+        self.exchange = exchange
+        self.answer = answer
+        self.plain = exchange.details.get("response_kept") == "decoded"
+        """The body is kept decoded under its label, because a secret stood in it."""
+        self.dropped = "validators-dropped" in exchange.forwarded
+        """The origin was asked without the client's validators, so its answer does not honour them."""
+        self._terms: Terms | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """Looked at only for a client whose head is not the recorded one."""
+        if self._terms is None:
+            self._terms = Terms.of(self.exchange.request, self.answer)
+        return self._terms
 
     @property
     def complete(self) -> bool:
@@ -74,6 +109,7 @@ class Catalogue:
         self._normal: dict[bytes, list[int]] | None = None
         self._resources: dict[tuple[str, str, int, bytes], list[int]] | None = None
         self._kept: dict[int, Kept] = {}
+        self._small: dict[Digest, Source] = {}
         self.superseded: set[int] = set()
         exact, vcs = self._exact, Channel.VCS
         for position, row in enumerate(rows):
@@ -146,15 +182,25 @@ class Catalogue:
         """The exchange at `position`. Raises Corrupt. Only for rows that have a status."""
         found = self._kept.get(position)
         if found is None:
-            found = read(position, self.cassette.exchange(self.rows[position].seq))
+            exchange = self.cassette.exchange(self.rows[position].seq)
+            assert exchange.answer is not None
+            found = Kept(position, exchange, exchange.answer)
             if len(self._kept) >= KEPT:
                 del self._kept[next(iter(self._kept))]
             self._kept[position] = found
         return found
 
     def body(self, answer: Answer) -> Source:
-        """The kept body of an answer."""
-        return self.cassette.body(answer.body)
+        """The kept body of an answer. Raises Corrupt."""
+        digest = answer.body.digest
+        found = self._small.get(digest)
+        if found is None:
+            found = self.cassette.body(answer.body)
+            if found.size_bytes <= SMALL_BYTES:
+                if len(self._small) >= SMALL_BODIES:
+                    del self._small[next(iter(self._small))]
+                self._small[digest] = found
+        return found
 
     def resource_name(self, request: Request | Row, path: bytes | None = None) -> tuple[str, str, int, bytes]:
         """What all representations of one resource share."""
@@ -169,26 +215,6 @@ class Catalogue:
                 if row.method in IDEMPOTENT and row.status is not None and row.status != 101:
                     self._resources.setdefault(self.resource_name(row), []).append(position)
         return self._resources.get(name, ())
-
-
-def read(position: int, exchange: Exchange) -> Kept:
-    """Look once at the fields that decide about serving an exchange."""
-    answer = exchange.answer
-    assert answer is not None
-    request = exchange.request
-    vary = field(answer.fields, b"vary") or b""
-    return Kept(
-        position,
-        exchange,
-        answer,
-        frozenset(name.lower() for name, _ in request.fields) - _UNCOUNTED,
-        field(request.fields, b"accept") or b"",
-        field(request.fields, b"accept-encoding"),
-        b"accept" in [name.strip().lower() for name in vary.split(b",")] or vary.strip() == b"*",
-        media_type(answer.fields),
-        codings.codings(answer.fields),
-        exchange.details.get("response_kept") == "decoded",
-    )
 
 
 def is_push(path: bytes) -> bool:

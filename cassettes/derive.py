@@ -37,11 +37,23 @@ _ANY_FORM = frozenset((301, 302, 303, 307, 308, 401, 403, 404, 410, 451))
 def same_form(kept: Kept, request: Request) -> bool:
     """Whether the recorded answer is the representation this request would have got, as far as media types go (RFC 9110 12.5.1)."""
     live = field(request.fields, b"accept") or b""
-    if live == kept.accept or kept.answer.status in _ANY_FORM:
+    if live == kept.terms.accept or kept.answer.status in _ANY_FORM:
         return True
-    if not kept.varies_accept and (kept.exchange.channel is not Channel.INDEX or b"octet-stream" in kept.content_type):
+    if not kept.terms.varies_accept and (kept.exchange.channel is not Channel.INDEX or b"octet-stream" in kept.terms.content_type):
         return True
-    return same_variant(kept.accept, live, kept.content_type)
+    return same_variant(kept.terms.accept, live, kept.terms.content_type)
+
+
+def still_holds(answer: Answer, conditions: Conditions, asked: Conditions) -> bool:
+    """Whether a recorded 304 or 206 is right for a request with these conditions; `asked` were those it was recorded for."""
+    if answer.status == 304:
+        if not conditions.cached:
+            return False
+        same = (conditions.none_match, conditions.modified_since) == (asked.none_match, asked.modified_since)
+        return same or evaluate(conditions, Validators.of(answer.fields)) is Outcome.NOT_MODIFIED
+    if answer.status == 206:
+        return conditions.if_range == asked.if_range or range_applies(conditions, Validators.of(answer.fields))
+    return True
 
 
 def conditional(kept: Kept, conditions: Conditions) -> Derived | None:
@@ -101,8 +113,10 @@ def respond(whole: Whole, method: str, conditions: Conditions) -> Derived:
         return Derived(kept.position, made(kept, 416, b"Range Not Satisfiable", fields, 0), Bytes(b""), (f"416 {origin}",))
     if ranges is None:
         body: Source = Bytes(b"") if method == "HEAD" else whole.body
-        fields = whole.fields if field(whole.fields, b"content-length") is None else with_changes(whole.fields, {b"content-length": b"%d" % size})
-        if method == "HEAD" and field(fields, b"content-length") is None:
+        fields = whole.fields
+        if field(fields, b"content-length") is not None:
+            fields = with_changes(fields, {b"content-length": b"%d" % size})
+        elif method == "HEAD":
             fields = with_changes(fields, {b"content-length": b"%d" % size, b"transfer-encoding": None})
         answer = made(kept, 200, kept.answer.reason, fields, body.size_bytes)
         note = "HEAD" if method == "HEAD" else "whole"
@@ -243,10 +257,10 @@ def _tiles(request: Request, positions: Sequence[int], catalogue: Catalogue) -> 
         start, stop, size = found
         if kept.answer.body.size_bytes != stop - start:
             continue
-        if kept.codings and not reads_codings(field(request.fields, b"accept-encoding"), kept.codings):
+        if kept.terms.codings and not reads_codings(field(request.fields, b"accept-encoding"), kept.terms.codings):
             continue
         validator = Validators.of(kept.answer.fields).strong
-        name = (validator, size, kept.codings) if validator is not None else position
+        name = (validator, size, kept.terms.codings) if validator is not None else position
         groups.setdefault(name, []).append(Tile(kept, start, stop, size))
     return list(groups.values())
 

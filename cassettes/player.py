@@ -14,7 +14,7 @@ from typing import Protocol
 from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
 from secondtake.cassettes.channels import classify
 from secondtake.cassettes.conditional import Conditions
-from secondtake.cassettes.derive import conditional, derive, same_form
+from secondtake.cassettes.derive import conditional, derive, same_form, still_holds
 from secondtake.cassettes.derived import Derived
 from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
 from secondtake.cassettes.fallback import by_endpoint, by_position, known_index
@@ -141,7 +141,7 @@ class Session:
         """The recorded exchange as this client can be given it, or None when it must not get it."""
         kept = self._catalogue.kept(position)
         recorded = kept.exchange.request
-        if recorded.fields == request.fields and not kept.plain and not kept.exchange.forwarded:
+        if recorded.fields == request.fields and not kept.plain and not kept.dropped:
             found: Kept | Derived = kept
             notes: tuple[str, ...] = ()
         else:
@@ -158,16 +158,16 @@ class Session:
         return Serve(kept.answer, body, kept.exchange.ended, how, kept.exchange.seq, reused, notes)
 
     def _fit(self, kept: Kept, request: Request) -> Kept | Derived | None:
-        answer, wanted = kept.answer, request.fields
-        conditions = Conditions.of(wanted)
-        if answer.status == 304 and not conditions.cached:
-            return None
         if not same_form(kept, request):
             return None
-        if request.method in IDEMPOTENT and answer.status == 200 and conditions.any and kept.complete:
+        if request.method in IDEMPOTENT and kept.answer.status in (200, 206, 304):
+            conditions = Conditions.of(request.fields)
             asked = Conditions.of(kept.exchange.request.fields)
-            if (asked != conditions or kept.exchange.forwarded) and (derived := conditional(kept, conditions)) is not None:
-                return derived
+            if asked != conditions or kept.dropped:
+                if not still_holds(kept.answer, conditions, asked):
+                    return None
+                if kept.answer.status == 200 and kept.complete and (derived := conditional(kept, conditions)) is not None:
+                    return derived
         return readable(kept, request, self._catalogue)
 
     def _ambiguous(self, position: int, queue: tuple[int, ...]) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ class Session:
 
 def _absent(kept: Kept, request: Request) -> tuple[str, ...]:
     """Fields the recorded request had and this one has not: forgiven, and said (T-A11)."""
-    missing = kept.names.difference(name.lower() for name, _ in request.fields)
+    missing = kept.terms.names.difference(name.lower() for name, _ in request.fields)
     return tuple(f"field absent: {name.decode('latin-1')}" for name in sorted(missing)) if missing else ()
 
 

@@ -17,10 +17,10 @@ from secondtake.cassettes.sources import Undone
 
 def readable(kept: Kept, request: Request, catalogue: Catalogue) -> Kept | Derived | None:
     """The recorded answer if this client can read its coding, else the same decoded; None when it cannot be decoded."""
-    if not kept.codings:
+    if not kept.terms.codings:
         return kept
     wanted = field(request.fields, b"accept-encoding")
-    reads = wanted == kept.accept_encoding or reads_codings(wanted, kept.codings)
+    reads = wanted == kept.terms.accept_encoding or reads_codings(wanted, kept.terms.codings)
     if reads and not kept.plain:
         return kept
     answer = kept.answer
@@ -49,21 +49,21 @@ def _recoded(kept: Kept, catalogue: Catalogue, reads: bool) -> Whole | None:
     fields = kept.answer.fields
     length = field(fields, b"content-length") is not None
     if kept.plain:
-        small = source.size_bytes <= limits.BODY_IN_MEMORY_BYTES and unreadable(kept.codings) is None
+        small = source.size_bytes <= limits.BODY_IN_MEMORY_BYTES and unreadable(kept.terms.codings) is None
         if reads and small:
-            coded: Source = Bytes(encode(source.read(0, source.size_bytes), kept.codings))
+            coded: Source = Bytes(encode(source.read(0, source.size_bytes), kept.terms.codings))
             notes = ("content coding applied again, a secret stood under it",)
             changes: dict[bytes, bytes | None] = {b"content-length": b"%d" % coded.size_bytes if length else None}
             return Whole(kept, with_changes(fields, changes), coded, notes)
         plain: Source | None = source
     else:
-        plain = _undone(source, kept.codings, whole=kept.complete)
+        plain = _undone(source, kept.terms.codings, whole=kept.complete)
     if plain is None:
         return None
     changes = {**NO_BYTES, b"content-encoding": None, b"etag": _weakened(fields)}
     if length:
         changes[b"content-length"] = b"%d" % plain.size_bytes
-    return Whole(kept, with_changes(fields, changes), plain, (f"decoded from {', '.join(kept.codings)}",))
+    return Whole(kept, with_changes(fields, changes), plain, (f"decoded from {', '.join(kept.terms.codings)}",))
 
 
 def _undone(source: Source, names: Sequence[str], *, whole: bool) -> Source | None:

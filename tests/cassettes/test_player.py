@@ -338,6 +338,32 @@ def test_a_recorded_304_is_only_for_a_client_that_holds_a_copy() -> None:
     assert served(session.answer(ask("/c", 'If-None-Match: "x"'), live())).answer.status == 304
 
 
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ('If-None-Match: "x"', 304),
+        ('If-None-Match: "w", W/"x"', 304),
+        ('If-None-Match: "y"', None),
+        ("If-Modified-Since: Wed, 21 Oct 2015 07:28:00 GMT", None),
+    ],
+)
+def test_a_recorded_304_is_only_for_the_copy_it_confirmed(head: str, status: int | None) -> None:
+    """D, T-D4: another validator may hold another file."""
+    cassette = MemoryCassette()
+    cassette.record(ask("/c", 'If-None-Match: "x"'), ok('ETag: "x"', status=304))
+    found = start(cassette).answer(ask("/c", head), live())
+    assert (found.answer.status if isinstance(found, Serve) else None) == status
+
+
+def test_a_recorded_range_is_not_for_a_client_that_holds_another_file() -> None:
+    """T-I1: If-Range wrong, and the whole was not recorded."""
+    cassette = MemoryCassette()
+    cassette.record(ask("/f", "Range: bytes=0-9"), ok("Content-Range: bytes 0-9/500", 'ETag: "x"', status=206), received=b"0123456789")
+    session = start(cassette)
+    assert isinstance(session.answer(ask("/f", "Range: bytes=0-9", 'If-Range: "y"'), live()), Miss)
+    assert served(session.answer(ask("/f", "Range: bytes=0-9", 'If-Range: "x"'), live())).answer.status == 206
+
+
 def test_ranges_are_told_apart() -> None:
     """I: mitmproxy answers bytes 100-109 with bytes 0-9."""
     cassette = MemoryCassette()
