@@ -14,7 +14,7 @@ import click
 
 from secondtake.cli.exits import Unusable
 from secondtake.cli.options import Surface, pairs, version_here
-from secondtake.harness.plan import Stage, Wire
+from secondtake.harness.plan import HostRules, Stage
 
 if TYPE_CHECKING:
     from random import Random
@@ -61,7 +61,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
         quiet_telemetry: bool,
         **rest: Any,
     ) -> Any:
-        wire = Wire(
+        wire = HostRules(
             routes=_routes(routes),
             only_hosts=tuple(host.strip().lower() for value in only_hosts for host in value.split(",") if host.strip()),
             passthrough=tuple(host.strip().lower() for host in passthrough),

@@ -31,7 +31,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class HostRules:
     """How the proxy is asked to treat hosts."""
 
     routes: Mapping[str, str] = field(default_factory=dict)

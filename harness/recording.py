@@ -23,7 +23,7 @@ from secondtake.proxy.settings import Settings
 
 if TYPE_CHECKING:
     from secondtake.cassettes.writer import Writer
-    from secondtake.harness.plan import Naming, Stage, Wire
+    from secondtake.harness.plan import HostRules, Naming, Stage
     from secondtake.proxy.outcome import Outcome
 
 
@@ -79,7 +79,7 @@ class Take:
             cassette.close()
 
 
-def recording_proxy(stage: Stage, wire: Wire, equipment: Equipment, *, port: int) -> Proxy:
+def recording_proxy(stage: Stage, wire: HostRules, equipment: Equipment, *, port: int) -> Proxy:
     settings = Settings(
         mode=Mode.RECORD,
         trust=equipment.origins,
@@ -99,7 +99,7 @@ def recording_proxy(stage: Stage, wire: Wire, equipment: Equipment, *, port: int
     return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage)))
 
 
-def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agent: Sequence[str], wire: Wire) -> Take:
+def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agent: Sequence[str], wire: HostRules) -> Take:
     """Open the recording under the first name that is free."""
     redactor = equipment.redactor
     meta: dict[str, object] = {

@@ -25,13 +25,13 @@ from secondtake.proxy.policy import Mode, Pace
 from secondtake.proxy.upstream import former_value
 
 if TYPE_CHECKING:
-    from secondtake.harness.plan import Naming, Stage, Where, Wire
+    from secondtake.harness.plan import HostRules, Naming, Stage, Where
     from secondtake.harness.results import Recorded, Replayed
 
 
 async def record_session(
     stage: Stage,
-    wire: Wire,
+    wire: HostRules,
     naming: Naming,
     agent: Sequence[str],
     *,
@@ -64,7 +64,7 @@ async def record_session(
 
 
 async def proxy_record_session(
-    stage: Stage, wire: Wire, naming: Naming, *, port: int, new_ca: bool, ready: Callable[[Ready], None]
+    stage: Stage, wire: HostRules, naming: Naming, *, port: int, new_ca: bool, ready: Callable[[Ready], None]
 ) -> Recorded:
     """Record what comes through a proxy until SIGINT, SIGTERM or SIGHUP.
 

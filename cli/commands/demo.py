@@ -15,7 +15,7 @@ import click
 
 from secondtake.cli.exits import Exit, Unusable, exit_of
 from secondtake.cli.options import Surface, surface_options
-from secondtake.harness.plan import Naming, Where, Wire
+from secondtake.harness.plan import HostRules, Naming, Where
 
 if TYPE_CHECKING:
     from secondtake.harness.plan import Stage
@@ -93,7 +93,7 @@ async def _record(stage: Stage, folder: Path, output: int | None) -> Recorded:
     async with provider(folder) as running:
         trusted = {"SSL_CERT_FILE": str(running.ca_path)} if running.ca_path else {}
         there = replace(stage, environ={**stage.environ, **trusted})
-        return await record_session(there, Wire(routes={HOST: running.base_url}), Naming(NAME), agent_command(), stdout=output)
+        return await record_session(there, HostRules(routes={HOST: running.base_url}), Naming(NAME), agent_command(), stdout=output)
 
 
 async def _replay(stage: Stage, workspace: Path, output: int | None) -> Replayed:

@@ -9,7 +9,7 @@ import click
 from secondtake.cli.exits import exit_of
 from secondtake.cli.options import Surface, name_argument, surface_options
 from secondtake.cli.wire import pace_option, record_options, stage_of
-from secondtake.harness.plan import Naming, Wire
+from secondtake.harness.plan import HostRules, Naming
 
 if TYPE_CHECKING:
     from secondtake.harness.running import Ready
@@ -31,7 +31,7 @@ def command() -> None:
 @click.option("--as", "otherwise", metavar="NAME", help="The name to use where the first is taken.")
 @record_options
 @surface_options
-def record(surface: Surface, name: str | None, port: int, new_ca: bool, replace: bool, otherwise: str | None, wire: Wire) -> int:
+def record(surface: Surface, name: str | None, port: int, new_ca: bool, replace: bool, otherwise: str | None, wire: HostRules) -> int:
     """Record what comes through a proxy, until interrupted."""
     import asyncio
 

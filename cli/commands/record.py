@@ -9,7 +9,7 @@ import click
 from secondtake.cli.exits import exit_of
 from secondtake.cli.options import AgentCommand, Surface, agent_of, keep_out_of_workspace, surface_options
 from secondtake.cli.wire import record_options, stage_of
-from secondtake.harness.plan import Naming, Wire
+from secondtake.harness.plan import HostRules, Naming
 
 
 @click.command("record", cls=AgentCommand)
@@ -19,7 +19,7 @@ from secondtake.harness.plan import Naming, Wire
 @record_options
 @surface_options
 @click.pass_context
-def command(context: click.Context, surface: Surface, name: str | None, replace: bool, otherwise: str | None, wire: Wire) -> int:
+def command(context: click.Context, surface: Surface, name: str | None, replace: bool, otherwise: str | None, wire: HostRules) -> int:
     """Run an agent and record everything it sends and receives.
 
     Everything after `--` is the agent's command. It runs here, with the proxy and certificate variables of every common tool set. Without
