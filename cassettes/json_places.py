@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from secondtake.cassettes.errors import BadInput, TooLarge
-from secondtake.cassettes.limits import JSON_DEPTH, JSON_PLACES
+from secondtake.cassettes.limits import JSON_DEPTH, JSON_ITEMS, JSON_PLACES
 
 
 class NotJson(BadInput):
@@ -54,6 +54,24 @@ class Found:
         return out
 
 
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A member or an element with any value. `start` is where its key (or value) begins, `stop` where its value ends;
+    `preceding`: where the item before it ends, `following`: where the next begins, None where there is none."""
+
+    path: tuple[str | int, ...]
+    start: int
+    value_start: int
+    stop: int
+    preceding: int | None
+    following: int | None
+
+    @property
+    def dotted(self) -> str:
+        """For people: `messages[2].content[0]`."""
+        return Found(self.path, 0, 0, "", 0).dotted
+
+
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _STRING = re.compile(rb'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
 _SCALAR = re.compile(rb"[-+.0-9A-Za-z]++")
@@ -72,12 +90,21 @@ def strings(content: bytes, wanted: Sequence[Pattern]) -> list[Found]:
         NotJson: a token on the way to a wanted place is not JSON. What is skipped is not checked.
         TooLarge: more than JSON_PLACES finds, or a pattern deeper than JSON_DEPTH.
     """
-    if any(len(pattern) > JSON_DEPTH for pattern in wanted):
-        raise TooLarge(f"a path of more than {JSON_DEPTH} steps was asked for")
-    found: list[Found] = []
-    at = _space(content, len(_BOM) if content.startswith(_BOM) else 0)
-    _walk(content, at, (), tuple(wanted), found)
+    found = []
+    for one in _walked(content, wanted, JSON_PLACES):
+        if content[one.value_start : one.value_start + 1] == b'"':
+            value, end = _string(content, one.value_start)
+            found.append(Found(one.path, one.value_start + 1, end - 1, value, one.parent))
     return found
+
+
+def items(content: bytes, wanted: Sequence[Pattern]) -> list[Item]:
+    """Return every member or element, of any kind of value, that stands at one of the `wanted` paths, in the order of the text.
+
+    Raises as `strings`, with the limit JSON_ITEMS.
+    """
+    found = _walked(content, wanted, JSON_ITEMS)
+    return [Item(one.path, one.start, one.value_start, one.stop, one.preceding, one.following) for one in found]
 
 
 def splice(content: bytes, changes: Iterable[tuple[int, int, bytes]]) -> bytes:
@@ -116,70 +143,96 @@ def quoted(text: str) -> bytes:
     return json.dumps(text)[1:-1].encode("ascii")
 
 
-def _walk(content: bytes, at: int, path: tuple[str | int, ...], wanted: tuple[Pattern, ...], found: list[Found]) -> int:
-    """Walk the value at `at`, which some wanted path goes through; return where it ends."""
-    opening = content[at : at + 1]
-    if opening == b"{":
-        return _object(content, at, path, wanted, found)
-    if opening == b"[":
-        return _array(content, at, path, wanted, found)
-    return _skip(content, at)
+@dataclass(slots=True)
+class _Open:
+    """An item while its surroundings are still being read."""
+
+    path: tuple[str | int, ...]
+    start: int
+    value_start: int
+    stop: int
+    preceding: int | None
+    following: int | None
+    parent: int
 
 
-def _object(content: bytes, parent: int, path: tuple[str | int, ...], wanted: tuple[Pattern, ...], found: list[Found]) -> int:
-    depth = len(path)
-    at = _space(content, parent + 1)
-    if content[at : at + 1] == b"}":
-        return at + 1
-    while True:
-        key, at = _string(content, at)
-        at = _space(content, at)
-        if content[at : at + 1] != b":":
+class _Walk:
+    """One walk along the wanted paths. An item is noted before what it holds."""
+
+    def __init__(self, content: bytes, most: int) -> None:
+        self._content = content
+        self._most = most
+        self.found: list[_Open] = []
+
+    def value(self, at: int, path: tuple[str | int, ...], wanted: tuple[Pattern, ...]) -> int:
+        """Walk the value at `at`, which some wanted path goes through; return where it ends."""
+        opening = self._content[at : at + 1]
+        if opening in (b"{", b"[") and wanted:
+            return self._container(at, path, wanted, is_object=opening == b"{")
+        return _skip(self._content, at)
+
+    def _container(self, parent: int, path: tuple[str | int, ...], wanted: tuple[Pattern, ...], *, is_object: bool) -> int:
+        content, depth = self._content, len(path)
+        each = () if is_object else tuple(p for p in wanted if len(p) > depth and p[depth] is Step.EACH)
+        if not is_object and not each:
+            return _skip(content, parent)
+        closing = b"}" if is_object else b"]"
+        at = _space(content, parent + 1)
+        if content[at : at + 1] == closing:
+            return at + 1
+        before: _Open | None = None
+        preceding: int | None = None
+        index = 0
+        while True:
+            if before is not None:
+                before.following = at
+            start, through, step = at, each, index
+            if is_object:
+                key, at = self._key(at)
+                through = tuple(p for p in wanted if len(p) > depth and (p[depth] == key or p[depth] is Step.ANY))
+                before, at = self._item((*path, key), start, at, preceding, parent, through)
+            else:
+                before, at = self._item((*path, step), start, at, preceding, parent, through)
+            preceding = at
+            at = _space(content, at)
+            mark = content[at : at + 1]
+            if mark == closing:
+                return at + 1
+            if mark != b",":
+                raise NotJson(f"expected a comma or the end of the container at byte {at}")
+            at = _space(content, at + 1)
+            index += 1
+
+    def _key(self, at: int) -> tuple[str, int]:
+        key, at = _string(self._content, at)
+        at = _space(self._content, at)
+        if self._content[at : at + 1] != b":":
             raise NotJson(f"expected a colon at byte {at}")
-        at = _space(content, at + 1)
-        through = tuple(p for p in wanted if len(p) > depth and (p[depth] == key or p[depth] is Step.ANY))
-        at = _member(content, at, parent, (*path, key), through, found)
-        at = _space(content, at)
-        mark = content[at : at + 1]
-        if mark == b"}":
-            return at + 1
-        if mark != b",":
-            raise NotJson(f"expected a comma or a closing brace at byte {at}")
-        at = _space(content, at + 1)
+        return key, _space(self._content, at + 1)
+
+    def _item(
+        self, path: tuple[str | int, ...], start: int, at: int, preceding: int | None, parent: int, through: tuple[Pattern, ...]
+    ) -> tuple[_Open | None, int]:
+        """Note the item when it is wanted itself; return it, and where it ends."""
+        noted: _Open | None = None
+        if any(len(pattern) == len(path) for pattern in through):
+            if len(self.found) >= self._most:
+                raise TooLarge(f"more than {self._most} places")
+            noted = _Open(path, start, at, at, preceding, None, parent)
+            self.found.append(noted)
+        deeper_ones = tuple(pattern for pattern in through if len(pattern) > len(path))
+        end = self.value(at, path, deeper_ones)
+        if noted is not None:
+            noted.stop = end
+        return noted, end
 
 
-def _array(content: bytes, parent: int, path: tuple[str | int, ...], wanted: tuple[Pattern, ...], found: list[Found]) -> int:
-    depth = len(path)
-    through = tuple(p for p in wanted if len(p) > depth and p[depth] is Step.EACH)
-    if not through:
-        return _skip(content, parent)
-    at = _space(content, parent + 1)
-    if content[at : at + 1] == b"]":
-        return at + 1
-    index = 0
-    while True:
-        at = _member(content, at, parent, (*path, index), through, found)
-        at = _space(content, at)
-        mark = content[at : at + 1]
-        if mark == b"]":
-            return at + 1
-        if mark != b",":
-            raise NotJson(f"expected a comma or a closing bracket at byte {at}")
-        at = _space(content, at + 1)
-        index += 1
-
-
-def _member(content: bytes, at: int, parent: int, path: tuple[str | int, ...], through: tuple[Pattern, ...], found: list[Found]) -> int:
-    if not through:
-        return _skip(content, at)
-    if content[at : at + 1] != b'"':
-        return _walk(content, at, path, through, found)
-    value, end = _string(content, at)
-    if any(len(pattern) == len(path) for pattern in through):
-        if len(found) >= JSON_PLACES:
-            raise TooLarge(f"more than {JSON_PLACES} places")
-        found.append(Found(path, at + 1, end - 1, value, parent))
-    return end
+def _walked(content: bytes, wanted: Sequence[Pattern], most: int) -> list[_Open]:
+    if any(len(pattern) > JSON_DEPTH for pattern in wanted):
+        raise TooLarge(f"a path of more than {JSON_DEPTH} steps was asked for")
+    walk = _Walk(content, most)
+    walk.value(_space(content, len(_BOM) if content.startswith(_BOM) else 0), (), tuple(wanted))
+    return walk.found
 
 
 def _space(content: bytes, at: int) -> int:

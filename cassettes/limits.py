@@ -33,6 +33,9 @@ PIECES = 1_000_000
 
 EXCHANGES = 10_000_000
 
+JSON_ITEMS = 1_000_000
+"""Members or elements of one body looked at one by one when some are taken out."""
+
 JSON_PLACES = 10_000
 """Model-bearing places in one request; agents have fewer than ten."""
 
