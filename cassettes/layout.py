@@ -53,9 +53,7 @@ def pack(value: object) -> bytes:
 def unpack(data: bytes) -> object:
     """One msgpack value. Its lengths are bounded by its own size, its depth by MSGPACK_DEPTH. Raises Corrupt."""
     try:
-        value: object = msgpack.unpackb(
-            data, raw=False, strict_map_key=True, unicode_errors="surrogatepass", max_ext_len=0
-        )
+        value: object = msgpack.unpackb(data, raw=False, strict_map_key=True, unicode_errors="surrogatepass", max_ext_len=0)
     except Exception as error:  # msgpack raises a dozen kinds, StackError and UnicodeDecodeError among them (SECURITY B3)
         raise Corrupt(f"a record cannot be unpacked: {type(error).__name__}: {error}") from error
     return value

@@ -144,9 +144,9 @@ def _check(name: str, parts: Parts, quick: bool, subset: tuple[int, int] | None,
         if closing.root != computed or closing.exchanges != scanned.tree.size:
             message = f"{scanned.tree.size} exchanges with root {computed.hex()}, closed with {closing.exchanges} and {closing.root.hex()}"
             faults.append(Fault("root_mismatch", Severity.ERROR, message, offset=scanned.close.offset))
+    faults += _index_faults(parts, scanned, sound=not faults)
     if root is not None and root.lower() != computed.hex():
         faults.append(Fault("root_differs", Severity.ERROR, f"the root is {computed.hex()}, not {root}"))
-    faults += _index_faults(parts, scanned, sound=not faults)
     uses = _chosen(found, subset)
     faults += _body_faults(parts, uses, quick)
     size = sum(use.size_bytes for _, use in uses)

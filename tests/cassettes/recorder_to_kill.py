@@ -6,13 +6,12 @@ import os
 import sys
 from pathlib import Path
 
-from tests.cassettes.scenes import head, noise, scene
-
 from secondtake.cassettes.exchange import Side
 from secondtake.cassettes.limits import OBJECT_BYTES
 from secondtake.cassettes.records import Chunk, End
 from secondtake.cassettes.store import Store
 from tests.cassettes import scenes
+from tests.cassettes.scenes import head, noise, scene
 
 WHAT = scene(40)
 LARGE = [noise(OBJECT_BYTES + number, number) for number in range(4)]
@@ -27,8 +26,8 @@ def record(root: str, name: str, acknowledged: int) -> None:
     writer = Store(Path(root)).create(name, meta={"name": name})
     seq = 0
     while True:
-        for number, (one, bodies) in enumerate(WHAT):
-            one = scenes.numbered(one, seq)
+        for number, (scripted, given) in enumerate(WHAT):
+            one, bodies = scenes.numbered(scripted, seq), given
             writer.write([head(one)])
             if number % 10 == 9:
                 large = scenes.exchange(seq, b"", LARGE[number // 10])

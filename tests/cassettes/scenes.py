@@ -76,7 +76,9 @@ def request(path: bytes = b"/v1/messages", data: bytes = b"", host: str = "api.p
     return Request("POST" if data else "GET", "https", host, 443, path, fields=fields, body=body(data), named=Named(connect=host))
 
 
-def exchange(seq: int, sent: bytes = b"", received: bytes = b"", *, path: bytes = b"/v1/messages", host: str = "api.provider.example") -> Exchange:
+def exchange(
+    seq: int, sent: bytes = b"", received: bytes = b"", *, path: bytes = b"/v1/messages", host: str = "api.provider.example"
+) -> Exchange:
     """One exchange whose every kind of field is in use."""
     answer = Answer(
         200,
@@ -141,7 +143,9 @@ def commit(writer: Writer, one: Exchange, bodies: Mapping[Digest, bytes]) -> Not
 def head(one: Exchange) -> Head:
     """What is written when the request of `one` begins."""
     begun = one.request
-    return Head(one.seq, one.started_us, one.channel, Request(begun.method, begun.scheme, begun.host, begun.port, begun.path, fields=begun.fields))
+    return Head(
+        one.seq, one.started_us, one.channel, Request(begun.method, begun.scheme, begun.host, begun.port, begun.path, fields=begun.fields)
+    )
 
 
 def record(writer: Writer, what: Scene) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cassettes.scenes import Scene, assert_holds, noise, read_body, record, record_large, scene
 
 from secondtake.cassettes import merkle
 from secondtake.cassettes.cassette import Severity, State
@@ -14,6 +13,7 @@ from secondtake.cassettes.errors import Corrupt, NotFound, TooNew
 from secondtake.cassettes.exchange import Body, Ending
 from secondtake.cassettes.limits import OBJECT_BYTES
 from secondtake.cassettes.store import Store
+from tests.cassettes.scenes import Scene, assert_holds, noise, read_body, record, record_large, scene
 
 
 def recorded(root: Path, what: Scene, *, close: bool = True) -> Path:

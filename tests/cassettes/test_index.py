@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cassettes.scenes import assert_holds, exchange, record, scene
 
 from secondtake.cassettes import index
 from secondtake.cassettes.cassette import State
@@ -18,6 +17,7 @@ from secondtake.cassettes.exchange import EMPTY, Digest
 from secondtake.cassettes.index import NOWHERE, IndexBuilder, Rows
 from secondtake.cassettes.journal import Place
 from secondtake.cassettes.store import Store
+from tests.cassettes.scenes import assert_holds, exchange, record, scene
 
 
 def built(count: int) -> index.Index:

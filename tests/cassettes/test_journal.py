@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cassettes.scenes import noise, prose
 
 from secondtake.cassettes import journal
 from secondtake.cassettes.errors import Corrupt, TooNew
-from secondtake.cassettes.journal import HEADER_BYTES, PREFACE_BYTES, Frame, FrameReader, FrameWriter, Gap, Kind, Place
+from secondtake.cassettes.journal import PREFACE_BYTES, Frame, FrameReader, FrameWriter, Gap, Kind, Place
 from secondtake.cassettes.limits import RECORD_BYTES
+from tests.cassettes.scenes import noise, prose
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,7 @@ def test_marks_that_lead_nowhere_cost_little() -> None:
     assert list(journal.walk(memory)) == [Gap(PREFACE_BYTES, memory.size_bytes)]
 
 
-@pytest.mark.parametrize(
-    "place", [Place(0, 20), Place(16, 5), Place(16, RECORD_BYTES * 2), Place(2**63, 20), Place(17, 30), Place(16, 13)]
-)
+@pytest.mark.parametrize("place", [Place(0, 20), Place(16, 5), Place(16, RECORD_BYTES * 2), Place(2**63, 20), Place(17, 30), Place(16, 13)])
 def test_a_place_where_no_frame_stands_is_damage(place: Place) -> None:
     """B4.7: offsets and lengths from data are checked before anything is read or allocated."""
     memory, _ = tape([(Kind.END, b"payload", None)])

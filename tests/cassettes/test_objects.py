@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import subprocess
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cassettes.scenes import noise, prose, read_body, record_large
 
 from secondtake.cassettes import objects
 from secondtake.cassettes.digest import digest_of
@@ -19,6 +19,7 @@ from secondtake.cassettes.errors import Corrupt
 from secondtake.cassettes.files import DiskFiles, Region
 from secondtake.cassettes.limits import BLOCK_BYTES
 from secondtake.cassettes.store import Store
+from tests.cassettes.scenes import noise, prose, read_body, record_large
 
 files = DiskFiles()
 
@@ -89,7 +90,7 @@ def test_a_file_that_four_runs_ask_for_is_stored_once(tmp_path: Path) -> None:
         writer.close(meta={})
         sizes.append(sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()))
     assert sizes[0] > 30_000_000
-    assert all(after - before < 1024 + 700 for before, after in zip(sizes, sizes[1:], strict=False))
+    assert all(after - before < 1024 + 700 for before, after in itertools.pairwise(sizes))
     assert sum(1 for path in (tmp_path / "objects").rglob("*") if path.is_file()) == 1
     with store.open("run-3") as cassette:
         assert one.answer is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +44,7 @@ def test_edits_of_a_text_are_found(data: st.DataObject) -> None:
 def test_a_turn_costs_what_is_new_in_it() -> None:
     """DESIGN 4: a changed identifier, the moved marker and the new messages, whatever stands before, between and behind."""
     bodies = transcript(6)
-    for before, after in zip(bodies, bodies[1:], strict=False):
+    for before, after in itertools.pairwise(bodies):
         made = through(before, after)
         assert sum(splice.size for splice in made) < len(after) - len(before) + 200
         assert len(made) <= 4

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cassettes import recorder_to_kill, scenes
-from tests.cassettes.scenes import assert_holds, commit, exchange, head, noise, prose, read_body, record, record_large, scene
 
 from secondtake.cassettes.cassette import State
 from secondtake.cassettes.exchange import Ending, Side
@@ -24,6 +22,8 @@ from secondtake.cassettes.files import DiskFiles
 from secondtake.cassettes.limits import OBJECT_BYTES
 from secondtake.cassettes.records import Chunk, End
 from secondtake.cassettes.store import Store
+from tests.cassettes import recorder_to_kill, scenes
+from tests.cassettes.scenes import assert_holds, commit, exchange, head, noise, prose, read_body, record, record_large, scene
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 200
@@ -193,11 +193,11 @@ def test_an_object_is_durable_before_the_record_that_names_it(tmp_path: Path) ->
 
     class Noted(DiskFiles):
         def write(self, fd: int, data: bytes | bytearray | memoryview) -> None:
-            steps.append("write journal" if os.readlink(f"/proc/self/fd/{fd}").endswith("journal") else "write spool")
+            steps.append("write journal" if Path(f"/proc/self/fd/{fd}").readlink().name == "journal" else "write spool")
             super().write(fd, data)
 
         def sync(self, fd: int) -> None:
-            steps.append("sync journal" if os.readlink(f"/proc/self/fd/{fd}").endswith("journal") else "sync spool")
+            steps.append("sync journal" if Path(f"/proc/self/fd/{fd}").readlink().name == "journal" else "sync spool")
 
         def rename(self, old: Path, new: Path) -> None:
             steps.append("rename")

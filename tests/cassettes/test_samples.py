@@ -1,0 +1,42 @@
+"""Stores of every released format version are read for ever (B4.11)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from secondtake.cassettes.cassette import State
+from secondtake.cassettes.exchange import Ending
+from secondtake.cassettes.store import Store
+from tests.cassettes.scenes import assert_holds, read_body
+from tests.samples import make_v1
+
+V1 = Path(__file__).parents[1] / "samples" / "v1"
+
+
+def test_a_store_of_version_1_is_read_whole() -> None:
+    """B-09, B4.11: exchanges, deltas, both kinds of object, the died cassette, the key."""
+    store = Store(V1)
+    assert [(one.name, one.state, one.exchanges) for one in store.list()] == [("closed", State.CLOSED, 7), ("died", State.DIED, 4)]
+    assert store.verify("closed", root="9094b667cfc28fdc08eb1629cb9de2fa2c1f2de980efa1b0d52fb6d8d5eb2265").faults == ()
+    assert store.verify("died").exit_code == 0
+    with store.open("closed") as cassette:
+        for one, bodies in make_v1.WHAT:
+            assert_holds(cassette, one, bodies)
+        for seq, data in ((100, make_v1.LARGE), (101, make_v1.PACKED)):
+            answer = cassette.exchange(seq).answer
+            assert answer is not None
+            assert cassette.exchange(seq) == make_v1.large(seq, data)
+            assert read_body(cassette, answer.body) == data
+    with store.open("died") as cassette:
+        assert [row.ended for row in cassette.rows] == [Ending.COMPLETE] * 3 + [Ending.RECORDER_DIED]
+        assert_holds(cassette, *make_v1.WHAT[1])
+    assert store.key(bytes) == bytes(range(32))
+
+
+def test_a_file_exported_in_version_1_is_opened_and_imported(tmp_path: Path) -> None:
+    """DESIGN 4: `export` and `import` across versions."""
+    store = Store(tmp_path)
+    assert store.verify(str(V1 / "exported.take")).faults == ()
+    assert store.import_(V1 / "exported.take", "again") == "again"
+    with store.open("again") as cassette:
+        assert_holds(cassette, *make_v1.WHAT[0])
