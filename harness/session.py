@@ -77,8 +77,8 @@ async def proxy_record_session(
         try:
             take = begin(stage, naming, equipment, bound, agent=(), wire=wire)
             proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(bound, stage.cwd))
-            with _announced(stage, equipment, Mode.RECORD, take.writer.name, bound, ready):
-                await _until_stopped(again=None)
+            with _stopping(None) as stop, _announced(stage, equipment, Mode.RECORD, take.writer.name, bound, ready):
+                await stop.wait()
         finally:
             outcome = await proxy.stop()
         return take.close(outcome, (), equipment.bundle, None)
@@ -133,8 +133,8 @@ async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int
         proxy.wire.attach(player=player_for(equipment, cassette, bound, stage.cwd))
         begun_s = stage.monotonic_s()
         try:
-            with _announced(stage, equipment, Mode.REPLAY, cassette.name, bound, ready):
-                await _until_stopped(again=proxy.wire.new_sessions)
+            with _stopping(proxy.wire.new_sessions) as stop, _announced(stage, equipment, Mode.REPLAY, cassette.name, bound, ready):
+                await stop.wait()
         finally:
             outcome = await proxy.stop()
         return replayed(stage, proxy, cassette, outcome, (), equipment, begun_s, None, None)
@@ -155,15 +155,16 @@ def check_startable(agent: Sequence[str], stage: Stage) -> None:
         raise NotStarted(program, "no such file", 127)
 
 
-async def _until_stopped(again: Callable[[], None] | None) -> None:
-    """Wait for SIGINT or SIGTERM. SIGHUP calls `again`, or ends it too where there is none."""
+@contextmanager
+def _stopping(again: Callable[[], None] | None) -> Iterator[asyncio.Event]:
+    """Give an event that SIGINT or SIGTERM sets. SIGHUP calls `again`, or sets it too where there is none."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     taken = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in taken:
         loop.add_signal_handler(number, again if number is signal.SIGHUP and again is not None else stop.set)
     try:
-        await stop.wait()
+        yield stop
     finally:
         for number in taken:
             loop.remove_signal_handler(number)

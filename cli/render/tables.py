@@ -25,12 +25,12 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             heading.removeprefix(RIGHT),
             justify="right" if heading.startswith(RIGHT) else "left",
             no_wrap=True,
-            overflow="ellipsis" if terminal else "ignore",
+            overflow="ellipsis",
         )
     for row in rows:
         table.add_row(*(Text(visible_line(cell)) for cell in row))
     width = shutil.get_terminal_size().columns if terminal else 100_000
-    console = Console(width=width, highlight=False, emoji=False, markup=False, soft_wrap=not terminal)
+    console = Console(width=width, highlight=False, emoji=False, markup=False)
     with console.capture() as capture:
         console.print(table)
     sys.stdout.write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")

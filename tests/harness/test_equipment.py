@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from secondtake.cassettes.errors import NotStored
-from secondtake.cassettes.store import Store
 from secondtake.harness.equipment import credential_variables, dummies, equipped, made_credential
 from secondtake.harness.plan import Stage
 from secondtake.harness.running import run_directory
+from tests.harness.stages import stage_in
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Callable[..., Stage]:
     """A world whose clock stands."""
-
-    def made(**environ: str) -> Stage:
-        return Stage(
-            store=Store(tmp_path / "store"),
-            environ=environ,
-            cwd=tmp_path,
-            home=tmp_path,
-            now=lambda: datetime(2026, 11, 30, tzinfo=UTC),
-            monotonic_s=lambda: 0.0,
-            random=Random(1),
-            again="",
-            version="0",
-        )
-
-    return made
+    return partial(stage_in, tmp_path)
 
 
 def test_a_run_leaves_nothing_but_the_stores_key(stage: Callable[..., Stage], tmp_path: Path) -> None:

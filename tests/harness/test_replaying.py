@@ -1,0 +1,121 @@
+"""Where a replayed agent may run, and what a cassette says of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from secondtake.cassettes.cassette import Cassette
+from secondtake.cassettes.exchange import Answer, Channel, Fields, Request
+from secondtake.cassettes.memory import MemoryCassette
+from secondtake.harness.plan import Where
+from secondtake.harness.replaying import recorded_start, stand, told
+from secondtake.harness.results import WouldAct
+from tests.harness.stages import stage_in
+
+JSON: Fields = ((b"content-type", b"application/json"),)
+
+
+class Recorded(MemoryCassette):
+    """A cassette in memory that says something about itself."""
+
+    def __init__(self, **meta: object) -> None:
+        super().__init__()
+        self.meta: Mapping[str, object] = meta
+
+
+def calling(path: str, **meta: object) -> Cassette:
+    """A cassette whose model has the agent write a file."""
+    made = Recorded(**meta)
+    block = {"type": "tool_use", "id": "toolu_1", "name": "write_file", "input": {"path": path}}
+    received = json.dumps({"type": "message", "role": "assistant", "content": [block], "stop_reason": "tool_use"}).encode()
+    request = Request("POST", "https", "api.provider.example", 443, b"/v1/messages", fields=JSON)
+    sent = json.dumps({"model": "m", "max_tokens": 1, "messages": []}).encode()
+    made.record(request, Answer(200, fields=JSON), sent=sent, received=received, channel=Channel.MODEL, adapter="anthropic")
+    return cast(Cassette, made)
+
+
+def plain() -> Cassette:
+    """A cassette without a model."""
+    made = Recorded()
+    made.record(Request("GET", "https", "web.example", 443, b"/"), Answer(200))
+    return cast(Cassette, made)
+
+
+def stood(tmp_path: Path, cassette: Cassette, where: Where, announced: list[str] | None = None) -> Path:
+    """Where the agent would run; what was made for it is gone again."""
+    with ExitStack() as cleanup:
+        into: list[str] = [] if announced is None else announced
+        return stand(stage_in(tmp_path), cassette, "x y", ["make", "it so"], where, into.extend, cleanup)
+
+
+def test_a_recording_without_tool_calls_plays_where_it_stands(tmp_path: Path) -> None:
+    """DESIGN 6: a plain `pip install`."""
+    assert stood(tmp_path, plain(), Where()) == tmp_path
+
+
+def test_a_recording_with_tool_calls_is_refused_with_a_line_that_can_be_pasted(tmp_path: Path) -> None:
+    """DESIGN 6: exit 105, naming the directory."""
+    with pytest.raises(WouldAct, match="write_file in exchange 1") as raised:
+        stood(tmp_path, calling("a.txt"), Where())
+    assert str(tmp_path) in str(raised.value)
+    assert raised.value.hint == f"secondtake replay 'x y' --workspace {tmp_path} -- make 'it so'"
+
+
+def test_in_place_says_first_what_would_be_done(tmp_path: Path) -> None:
+    """DESIGN 6."""
+    announced: list[str] = []
+    assert stood(tmp_path, calling("a.txt"), Where(in_place=True), announced) == tmp_path
+    assert announced == ['1 write_file {"path":"a.txt"}']
+
+
+def test_a_scratch_copy_has_the_name_of_its_original(tmp_path: Path) -> None:
+    """Tools print the name of the folder they run in."""
+    (tmp_path / "project").mkdir()
+    where = stood(tmp_path, calling("a.txt"), Where(copy_of=tmp_path / "project"))
+    assert where.name == "project"
+    assert where != tmp_path / "project"
+    assert not where.parent.exists()
+
+
+def test_a_kept_copy_stays(tmp_path: Path) -> None:
+    """--keep."""
+    (tmp_path / "project").mkdir()
+    where = stood(tmp_path, calling("a.txt"), Where(copy_of=tmp_path / "project", keep=True))
+    assert where.is_dir()
+    where.rmdir()
+    where.parent.rmdir()
+
+
+def test_a_copy_is_no_protection_from_a_full_path(tmp_path: Path) -> None:
+    """A replay cannot hurt: what names the recorded directory would act there; where it is not, nothing can be hurt."""
+    (tmp_path / "project").mkdir()
+    where = Where(copy_of=tmp_path / "project")
+    with pytest.raises(WouldAct, match="by its full path"):
+        stood(tmp_path, calling(f"{tmp_path}/project/a.txt", cwd=str(tmp_path / "project")), where)
+    stood(tmp_path, calling("/gone/project/a.txt", cwd="/gone/project"), where)
+
+
+@pytest.mark.parametrize("created", [None, 7, "yesterday", "2026-11-30", "2026-11-30T12:00:00"])
+def test_a_start_that_cannot_be_read_is_none(created: object) -> None:
+    """What a recording says about itself is untrusted too; a time without a zone is no time."""
+    assert recorded_start(cast(Cassette, Recorded(created=created))) is None
+
+
+def test_the_recorded_start_is_read() -> None:
+    """Leaf certificates are valid at a clock frozen there."""
+    assert recorded_start(cast(Cassette, Recorded(created="2026-11-30T12:00:00+00:00"))) == datetime.fromisoformat(
+        "2026-11-30T12:00:00+00:00"
+    )
+
+
+@pytest.mark.parametrize(("value", "words"), [(["A", "B"], ("A", "B")), (["A", 7], ("A",)), ("AB", ()), (None, ()), ({"A": 1}, ())])
+def test_only_a_list_of_words_is_one(value: object, words: tuple[str, ...]) -> None:
+    """Untrusted."""
+    assert told(cast(Cassette, Recorded(credentials=value)), "credentials") == words
