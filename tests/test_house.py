@@ -28,6 +28,7 @@ WITHOUT_TEST = {
     "cassettes/exchange.py": "values only; the codecs' property tests build every one of them",
     "cassettes/limits.py": "numbers only; each is met where it is kept",
     "cassettes/records.py": "values only; the journal's property tests build every one of them",
+    "harness/plan.py": "values only; the tests of each run build them",
 }
 """Source files without a test file of their own, and why."""
 
