@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from secondtake.cassettes.adapters import recognise as model_adapter
 from secondtake.cassettes.adapters import upgrades_to_model
 from secondtake.cassettes.exchange import Channel, Request
-from secondtake.cassettes.indexes import has_type, index_request, is_vcs, marks
+from secondtake.cassettes.indexes import PATH_BYTES, has_type, index_request, is_vcs, marks
 
 type Recognise = Callable[[Request, bytes | None], str | None]
 
@@ -96,7 +96,7 @@ def classify(request: Request, content: bytes | None = None, *, recognise: Recog
     if is_vcs(request, told):
         return Channel.VCS, None
     path = request.path.partition(b"?")[0]
-    shaped = _shaped(request, path, content) if _wordy(path) else None
+    shaped = _shaped(request, path, content) if len(path) <= PATH_BYTES and _wordy(path) else None
     if shaped is Channel.AUTH:
         return shaped, None
     if index_request(request, told) is not None:
@@ -120,7 +120,7 @@ def classify(request: Request, content: bytes | None = None, *, recognise: Recog
 
 @lru_cache(maxsize=4096)
 def _wordy(path: bytes) -> bool:
-    return len(path) <= 2048 and _WORDS.search(path) is not None
+    return _WORDS.search(path) is not None
 
 
 def _shaped(request: Request, path: bytes, content: bytes | None) -> Channel | None:

@@ -23,7 +23,7 @@ from secondtake.cassettes.conditional import (
 )
 from secondtake.cassettes.derived import ABOUT_BYTES, NO_BYTES, Derived, Whole, made, with_changes
 from secondtake.cassettes.errors import BadInput
-from secondtake.cassettes.exchange import Bytes, Channel, Fields, Request, Slice, Source
+from secondtake.cassettes.exchange import Answer, Bytes, Channel, Fields, Request, Slice, Source
 from secondtake.cassettes.negotiation import field, reads_codings, same_variant
 from secondtake.cassettes.recoding import readable
 from secondtake.cassettes.sources import Joined
@@ -175,11 +175,12 @@ def derive(request: Request, catalogue: Catalogue, used: bytearray) -> Derived |
     return None
 
 
-def _fitting(request: Request, positions: Iterable[int], catalogue: Catalogue, status: int | None) -> list[Kept]:
+def _fitting(request: Request, positions: Iterable[int], catalogue: Catalogue) -> list[Kept]:
+    """Whole answers to a GET that this client could have got."""
     found: list[Kept] = []
     for position in positions:
         row = catalogue.rows[position]
-        if row.method != "GET" or (status is not None and row.status != status) or row.status in (206, 304, 412, 416):
+        if row.method != "GET" or (row.status != 200 and row.status not in _ANY_FORM):
             continue
         kept = catalogue.kept(position)
         if kept.complete and same_form(kept, request):
@@ -200,23 +201,34 @@ def _from_whole(
     request: Request, conditions: Conditions, positions: Sequence[int], catalogue: Catalogue, used: bytearray
 ) -> Derived | None:
     bare = request.method == "GET" and conditions.range is None
-    if bare:
-        kept = _preferred(_fitting(request, positions, catalogue, None), used, next_one=True)
-        if kept is not None and kept.answer.status != 200:
-            found = readable(kept, request, catalogue)
-            body = found.body if isinstance(found, Derived) else catalogue.body(kept.answer)
-            answer = found.answer if found is not None else kept.answer
-            return Derived(kept.position, answer, body, (f"recorded for another form in exchange {kept.exchange.seq}",), plays=True)
-    else:
-        kept = _preferred(_fitting(request, positions, catalogue, 200), used, next_one=False)
+    fitting = _fitting(request, positions, catalogue)
+    if not bare:
+        # A range or a HEAD is of the file, where there is one; a redirect or a 404 is the same answer to both.
+        fitting = [kept for kept in fitting if kept.answer.status == 200] or fitting
+    kept = _preferred(fitting, used, next_one=bare)
+    if kept is not None and kept.answer.status != 200:
+        return _other_status(kept, request, catalogue)
     whole = None if kept is None else _whole(kept, request, catalogue)
     return None if whole is None else respond(whole, request.method, conditions)
+
+
+def _other_status(kept: Kept, request: Request, catalogue: Catalogue) -> Derived | None:
+    """A recorded redirect or error, for a HEAD, a range or another form of the same resource."""
+    found = readable(kept, request, catalogue)
+    if found is None:
+        return None
+    notes = (f"answered as recorded in exchange {kept.exchange.seq}",)
+    if request.method == "HEAD":
+        return Derived(kept.position, made(kept, kept.answer.status, kept.answer.reason, found.answer.fields, 0), Bytes(b""), notes)
+    body = found.body if isinstance(found, Derived) else catalogue.body(kept.answer)
+    return Derived(kept.position, found.answer, body, notes, plays=True)
 
 
 def _metadata(request: Request, conditions: Conditions, target: bytes, catalogue: Catalogue, used: bytearray) -> Derived | None:
     """The core metadata of a recorded wheel (PEP 658), read from its zip directory."""
     wheel = replace(request, path=target)
-    kept = _preferred(_fitting(wheel, catalogue.resource(catalogue.resource_name(wheel)), catalogue, 200), used, next_one=False)
+    fitting = _fitting(wheel, catalogue.resource(catalogue.resource_name(wheel)), catalogue)
+    kept = _preferred([kept for kept in fitting if kept.answer.status == 200], used, next_one=False)
     whole = None if kept is None else _whole(kept, replace(request, fields=()), catalogue)
     if whole is None:
         return None

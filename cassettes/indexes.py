@@ -90,11 +90,13 @@ _HINT = re.compile(
 """Where nothing of this occurs only the cargo layout and the fields are left to look at."""
 
 
-@lru_cache(maxsize=4096)
 def index_path(path: bytes) -> IndexPath | None:
     """What of a package index a path (without query) is by its shape alone, or None."""
-    if len(path) > PATH_BYTES:
-        return None
+    return None if len(path) > PATH_BYTES else _index_path(path)
+
+
+@lru_cache(maxsize=4096)
+def _index_path(path: bytes) -> IndexPath | None:
     if _HINT.search(path) is None:
         found = _CARGO.fullmatch(path)
         return None if found is None or path.count(b"/") < 2 else IndexPath(Kind.PAGE, "cargo", normal_name(path.rpartition(b"/")[2]))

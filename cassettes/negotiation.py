@@ -23,11 +23,13 @@ class Choice:
     weight: int
 
 
-@lru_cache(maxsize=1024)
 def choices(value: bytes) -> tuple[Choice, ...]:
-    """The elements of a field in order. Parameters other than `q` are dropped."""
-    if len(value) > _MOST_BYTES:
-        return ()
+    """The elements of a field in order. Parameters other than `q` are dropped. A field that is too long has none."""
+    return () if len(value) > _MOST_BYTES else _choices(value)
+
+
+@lru_cache(maxsize=1024)
+def _choices(value: bytes) -> tuple[Choice, ...]:
     found: list[Choice] = []
     for element in value.lower().split(b","):
         name, *parameters = (piece.strip() for piece in element.split(b";"))
@@ -49,9 +51,13 @@ def _weight(text: bytes) -> int:
     return 0 if isnan(number) else round(min(1.0, max(0.0, number)) * 1000)
 
 
-@lru_cache(maxsize=1024)
 def ranking(value: bytes) -> bytes:
     """The class of an Accept field: its media ranges by preference. Two clients that want the same things in the same order share it."""
+    return value if len(value) > _MOST_BYTES else _ranking(value)
+
+
+@lru_cache(maxsize=1024)
+def _ranking(value: bytes) -> bytes:
     wanted = [choice for choice in choices(value) if choice.weight]
     return b",".join(choice.name for choice in sorted(wanted, key=lambda choice: (-choice.weight, choice.name)))
 
@@ -73,7 +79,6 @@ def accepts(wanted: bytes, media_type: bytes) -> Choice | None:
     return None
 
 
-@lru_cache(maxsize=1024)
 def same_variant(recorded: bytes, live: bytes, media_type: bytes) -> bool:
     """Whether an answer of `media_type` to a request with Accept `recorded` is what a request with Accept `live` would have got.
 
@@ -98,7 +103,6 @@ def same_variant(recorded: bytes, live: bytes, media_type: bytes) -> bool:
     return True
 
 
-@lru_cache(maxsize=1024)
 def reads_codings(wanted: bytes | None, names: tuple[str, ...]) -> bool:
     """Whether a client with this Accept-Encoding (None: it sent none) reads a body with these codings.
 

@@ -59,6 +59,8 @@ class _Search:
 
     exhausted: bool = False
     variant: bool = False
+    withheld: bool = False
+    """Nothing of the live body may be kept, not even a keyed fingerprint, so only its address was compared."""
     compared: Request | None = None
     content: bytes | None = b""
     notes: list[str] = field(default_factory=list)
@@ -150,6 +152,8 @@ class Session:
                 return None
             found = fitted
             notes = _absent(kept, request)
+        if recorded.body.size_bytes == 0 and kept.exchange.details.get("request_withheld"):
+            notes += ("the request's body was withheld while recording and is not compared",)
         if len(queue) > 1:
             notes += self._ambiguous(position, queue)
         if isinstance(found, Derived):
@@ -187,7 +191,7 @@ class Session:
 
     def _further(self, request: Request, live: Live, search: _Search) -> Serve | Miss:
         options, catalogue = self._player.options, self._catalogue
-        compared, content, digest = self._redacted(request, live)
+        compared, content, digest = self._redacted(request, live, search)
         search.compared, search.content = compared, content
         if _upgrades(request):
             return self._miss(MissKind.WS_REFUSED, search)
@@ -195,7 +199,8 @@ class Session:
             return self._miss(MissKind.PUSH_REFUSED, search)
         if compared.path != request.path or digest != live.digest:
             queue = catalogue.exact(exact_key(compared, digest))
-            if queue and (served := self._from(queue, compared, Answered.EXACT, search)) is not None:
+            how = Answered.NORMALISED if search.withheld else Answered.EXACT
+            if queue and (served := self._from(queue, compared, how, search)) is not None:
                 return served
         normal = normal_key(compared, content, digest, rules=options.rules, aliases=options.aliases)
         queue = catalogue.normal(normal)
@@ -221,7 +226,7 @@ class Session:
             served = by_position(self._catalogue, self._used, request, search.content)
         return served or self._miss(None, search)
 
-    def _redacted(self, request: Request, live: Live) -> tuple[Request, bytes | None, Digest]:
+    def _redacted(self, request: Request, live: Live, search: _Search) -> tuple[Request, bytes | None, Digest]:
         """The request as it would have been kept: what it is compared by, and all that may be shown of it."""
         redactor = self._player.redactor
         compared = request if redactor is None else redactor.request(request)[0]
@@ -233,6 +238,7 @@ class Session:
         work = redactor.withhold_auth if channel is Channel.AUTH else redactor.body
         told = work(live.content, request.fields, Side.REQUEST)
         content = told.content
+        search.withheld = told.withheld is not None and not content
         if told.decoded:
             compared = replace(compared, fields=told.described(compared.fields))
         if content == live.content:
@@ -264,7 +270,7 @@ class Session:
             recorded = self._catalogue.resource(self._catalogue.resource_name(request))
             if any(rows[position].status == 206 for position in recorded):
                 return MissKind.RANGE_NOT_RECORDED
-            if any(rows[position].status in (200, 203, 300, 406) for position in recorded) and request.method == "GET":
+            if any(rows[position].method == request.method for position in recorded):
                 return MissKind.VARIANT
             if known_index(self._catalogue, request):
                 return MissKind.KNOWN_INDEX_NEW_FILE

@@ -205,6 +205,18 @@ def test_a_head_recorded_without_length_is_given_the_length_of_a_stored_get() ->
     assert (get(found, b"content-length"), get(found, b"transfer-encoding")) == (b"1000", None)
 
 
+@pytest.mark.parametrize("status", [301, 302, 404, 410])
+def test_a_redirect_or_an_error_answers_a_head_and_a_range_too(status: int) -> None:
+    """T-D5: uv asks HEAD and ranges of files an index redirects."""
+    cassette = MemoryCassette()
+    cassette.record(ask(WHEEL), ok("Location: /elsewhere", "Content-Length: 4", status=status), received=b"gone")
+    session = Player(cassette).session()
+    head = answer(session, ask(WHEEL, method="HEAD"))
+    assert (served(head).answer.status, bytes_of(head), get(head, b"location")) == (status, b"", b"/elsewhere")
+    ranged = answer(session, ask(WHEEL, "Range: bytes=0-1"))
+    assert (served(ranged).answer.status, bytes_of(ranged)) == (status, b"gone")
+
+
 @pytest.mark.parametrize(
     ("head", "status"),
     [

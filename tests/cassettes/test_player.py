@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Request, Side
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request, Side
 from secondtake.cassettes.match import request_keys
 from secondtake.cassettes.memory import MemoryCassette, digest_of, fields
 from secondtake.cassettes.misses import Miss, MissKind
 from secondtake.cassettes.normalise import Aliases, ignore
 from secondtake.cassettes.player import Live, Options, Player, Reuse, Route, Serve, Session
-from secondtake.cassettes.redact import Redactor
+from secondtake.cassettes.redact import RedactedBody, Redactor
 from secondtake.cassettes.volatile import RULES
 
 
@@ -440,6 +440,57 @@ def test_another_key_in_header_query_and_body_still_matches() -> None:
     miss = missed(player.session().answer(rotated, live(content.replace(KEY, other).replace(b"env", b"envy"))))
     assert other.decode() not in miss.message
     assert other.decode() not in repr(miss)
+
+
+def test_a_key_inside_a_compressed_body_does_not_count() -> None:
+    """T-K6."""
+    import gzip
+
+    cassette = MemoryCassette()
+    recorder = redacting()
+    request = post("/v1/x", "Content-Encoding: gzip")
+    document = json.dumps({"api_key": KEY.decode(), "n": 1}).encode()
+    told = recorder.body(gzip.compress(document), request.fields, Side.REQUEST)
+    assert told.decoded
+    cassette.record(
+        request,
+        ok(),
+        sent=told.content,
+        received=b"yes",
+        keys=lambda asked, content: request_keys(replace(asked, fields=told.described(asked.fields)), content),
+    )
+    other = b"sk-ant-api03-" + b"Qrs5-tUv6" * 11
+    session = Player(cassette, redacting()).session()
+    assert isinstance(session.answer(request, live(gzip.compress(document.replace(b"1}", b"2}")))), Miss)
+    assert bytes_of(session.answer(request, live(gzip.compress(document.replace(KEY, other), 1)))) == b"yes"
+
+
+class Withholding(Redactor):
+    """Keeps nothing of any body."""
+
+    def body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
+        return RedactedBody(b"", withheld="a test")
+
+
+def test_a_body_of_which_nothing_is_kept_is_compared_by_its_address_and_that_is_said() -> None:
+    """DESIGN 4: nothing is approximated silently."""
+    cassette = MemoryCassette()
+    cassette.record(post("/v1/x"), ok(), received=b"yes", details={"request_withheld": "a test"})
+    found = served(Player(cassette, Withholding(key=b"k" * 32)).session().answer(post("/v1/x"), live(b"anything")))
+    assert found.answered is Answered.NORMALISED
+    assert any("withheld" in note for note in found.notes)
+
+
+def test_a_body_kept_as_a_fingerprint_matches_itself_and_nothing_else() -> None:
+    """DESIGN 4: what cannot be decoded is withheld, and still told apart."""
+    cassette = MemoryCassette()
+    request = post("/v1/x", "Content-Encoding: snappy")
+    told = redacting().body(b"\xff\x06\x00\x00sNaPpY", request.fields, Side.REQUEST)
+    assert told.withheld
+    cassette.record(request, ok(), sent=told.content, received=b"yes")
+    session = Player(cassette, redacting()).session()
+    assert isinstance(session.answer(request, live(b"\xff\x06\x00\x00sNaPpZ")), Miss)
+    assert bytes_of(session.answer(request, live(b"\xff\x06\x00\x00sNaPpY"))) == b"yes"
 
 
 def test_our_own_port_and_ca_in_a_tool_result_do_not_count() -> None:
