@@ -179,35 +179,40 @@ class Index:
 
     def row(self, number: int) -> Row:
         """The row at `number`, in journal order."""
-        columns, words = self._columns, self._words
+        return next(self.rows(number, number + 1))
+
+    def rows(self, start: int, stop: int) -> Iterator[Row]:
+        """The rows from `start` to before `stop`: as `row` for each, column by column and so several times as quickly."""
         if not self._hex:
             self._hex = self._texts["bodies"].hex()
-        rules = columns["rules"][number]
-        ends = columns["path_end"]
-        at = number * _KEY_BYTES
-        texts = self._texts
-        keys = None
-        if rules:
-            keys = Keys(texts["exact"][at : at + _KEY_BYTES], texts["normal"][at : at + _KEY_BYTES], words[rules - 1])
-        status = columns["status"][number]
-        request, response = columns["request"][number] * 64, columns["response"][number] * 64
-        return Row(
-            columns["seq"][number],
-            _CHANNELS[columns["channel"][number]],
-            words[columns["method"][number]],
-            words[columns["scheme"][number]],
-            words[columns["host"][number]],
-            columns["port"][number],
-            texts["paths"][ends[number - 1] if number else 0 : ends[number]],
-            None if status < 0 else status,
-            _ENDINGS[columns["ended"][number]],
-            keys,
-            Digest(self._hex[request : request + 64]),
-            columns["request_size"][number],
-            Digest(self._hex[response : response + 64]),
-            columns["response_size"][number],
-            columns["started"][number],
-            bool(columns["synthetic"][number]),
+        words, texts, names = self._words, self._texts, self._hex
+        part = {name: column[start:stop].tolist() for name, column in self._columns.items() if name not in _PER_BODY}
+        first = self._columns["path_end"][start - 1] if start else 0
+        exact, normal, width = texts["exact"], texts["normal"], _KEY_BYTES
+        return map(
+            Row._make,
+            zip(
+                part["seq"],
+                [_CHANNELS[one] for one in part["channel"]],
+                [words[one] for one in part["method"]],
+                [words[one] for one in part["scheme"]],
+                [words[one] for one in part["host"]],
+                part["port"],
+                [texts["paths"][begin:end] for begin, end in zip([first, *part["path_end"]], part["path_end"], strict=False)],
+                [None if one < 0 else one for one in part["status"]],
+                [_ENDINGS[one] for one in part["ended"]],
+                [
+                    Keys(exact[at : at + width], normal[at : at + width], words[rules - 1]) if rules else None
+                    for at, rules in zip(range(start * width, stop * width, width), part["rules"], strict=True)
+                ],
+                [Digest(names[one * 64 : one * 64 + 64]) for one in part["request"]],
+                part["request_size"],
+                [Digest(names[one * 64 : one * 64 + 64]) for one in part["response"]],
+                part["response_size"],
+                part["started"],
+                map(bool, part["synthetic"]),
+                strict=True,
+            ),
         )
 
     def frame(self, number: int) -> Place:
@@ -325,6 +330,9 @@ def _check(columns: dict[str, memoryview], texts: dict[str, bytes], index: Index
         raise Corrupt("the index does not fit together")
 
 
+_ROWS_AT_ONCE = 1024
+
+
 class Rows(Sequence[Row]):
     """Rows of an index, made when asked for."""
 
@@ -346,4 +354,5 @@ class Rows(Sequence[Row]):
         return self._index.row(number % len(self))
 
     def __iter__(self) -> Iterator[Row]:
-        return (self._index.row(number) for number in range(len(self._index)))
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            yield from self._index.rows(start, min(start + _ROWS_AT_ONCE, len(self)))
