@@ -13,7 +13,7 @@ from mitmproxy.proxy.layers.http._events import ResponseData, ResponseEndOfMessa
 
 from secondtake.cassettes import limits
 from secondtake.cassettes.errors import RecordedError
-from secondtake.cassettes.exchange import EMPTY, Digest, Fields, Interim
+from secondtake.cassettes.exchange import EMPTY, Digest, Fields, Interim, Side
 from secondtake.cassettes.player import Live, Serve
 from secondtake.cassettes.streams import StreamRedactor
 from secondtake.proxy import local
@@ -69,7 +69,7 @@ class PlayedPart:
         if self.content is not None:
             self.content += data
             if len(self.content) > limits.BODY_IN_MEMORY_BYTES:
-                self.redacting = self.stream.wire.redactor.streaming()
+                self.redacting = self.stream.wire.redactor.streaming(self.request.fields, Side.REQUEST)
                 self.kept = hashlib.sha256(self.redacting.feed(bytes(self.content)))
                 self.content = None
         elif self.kept is not None and self.redacting is not None:

@@ -95,6 +95,7 @@ class Proxy:
             self.wire.crashed(handler, error)
             writer.close()
         finally:
+            self.wire.disconnected(handler)  # also where it was cancelled before it could say so
             for io in list(handler.transports.values()):
                 if io.handler is not None and io.handler is not asyncio.current_task():
                     io.handler.cancel()

@@ -17,6 +17,10 @@ _TERMINAL = re.compile(
 """Chat Completions `[DONE]`; Messages `message_stop`; Responses `response.completed` and its like; Gemini's finish reason."""
 
 
+_WORDS = (b"[DONE]", b"message_stop", b"response.", b"finishReason")
+"""Looked for before the expression is."""
+
+
 class Tail:
     """The last bytes of a stream."""
 
@@ -30,6 +34,6 @@ class Tail:
         if self.finished:
             return
         self._data = (self._data + data)[-TAIL_BYTES - len(data) :]
-        if b"[DONE]" in data or b"stop" in data or b"response." in data or b"finishReason" in data or b"DONE" in self._data[-16:]:
+        if any(word in self._data for word in _WORDS):
             self.finished = _TERMINAL.search(self._data) is not None
         self._data = self._data[-TAIL_BYTES:]

@@ -28,6 +28,14 @@ WITHOUT_TEST = {
     "cassettes/exchange.py": "values only; the codecs' property tests build every one of them",
     "cassettes/limits.py": "numbers only; each is met where it is kept",
     "cassettes/records.py": "values only; the journal's property tests build every one of them",
+    "proxy/arrival.py": "decided for a stream; every way of arriving is in test_stream.py and test_addon.py",
+    "proxy/commands.py": "values only; test_stream.py sees every one of them done",
+    "proxy/layers.py": "what stands between a socket and a stream; test_addon.py speaks to it in every way",
+    "proxy/live.py": "one half of a stream: test_stream.py, test_http2.py and test_handler.py",
+    "proxy/local.py": "one half of a stream: test_addon.py",
+    "proxy/outcome.py": "values only; test_addon.py reads every one of them",
+    "proxy/played.py": "one half of a stream: test_stream.py, test_http2.py and test_handler.py",
+    "proxy/settings.py": "values only",
     "harness/plan.py": "values only; the tests of each run build them",
 }
 """Source files without a test file of their own, and why."""

@@ -1,0 +1,50 @@
+"""What lets a request out, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from secondtake.cassettes.exchange import Answer, Answered, Bytes, Channel, Ending, Request
+from secondtake.cassettes.misses import Miss, MissKind
+from secondtake.cassettes.player import Serve
+from secondtake.proxy.policy import Collect, Live, Mode, Policy, Refuse
+
+REQUEST = Request("POST", "https", "api.provider.example", 443, b"/v1/messages")
+SOCKET = Request("GET", "https", "a.example", 443, b"/v1/responses", fields=((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade")))
+MISS = Miss(MissKind.NEW_RESOURCE, None, "nothing", Channel.WEB, None)
+SERVE = Serve(Answer(200), Bytes(b""), Ending.COMPLETE, Answered.EXACT, 1)
+
+
+@pytest.mark.parametrize("channel", list(Channel))
+def test_replay_lets_nothing_out_on_any_channel(channel: Channel) -> None:
+    """Fail closed: whatever the channel, found or missed, the decision is never Live."""
+    policy = Policy(Mode.REPLAY)
+    assert not isinstance(policy.opening(REQUEST, channel, failed=False), Live)
+    assert policy.decide(channel, SERVE) is SERVE
+    assert isinstance(policy.decide(channel, MISS), Refuse)
+
+
+@pytest.mark.parametrize("channel", list(Channel))
+def test_recording_lets_everything_out_but_what_it_was_told_to_hold(channel: Channel) -> None:
+    assert isinstance(Policy(Mode.RECORD).opening(REQUEST, channel, failed=False), Live)
+    quiet = Policy(Mode.RECORD, quiet_telemetry=True).opening(REQUEST, channel, failed=False)
+    assert isinstance(quiet, Refuse) == (channel is Channel.TELEMETRY)
+
+
+def test_a_failed_recording_refuses_only_when_strict() -> None:
+    """B-05."""
+    assert isinstance(Policy(Mode.RECORD).opening(REQUEST, Channel.WEB, failed=True), Live)
+    assert Policy(Mode.RECORD, strict=True).opening(REQUEST, Channel.WEB, failed=True) == Refuse("strict")
+
+
+def test_a_models_socket_is_refused_in_every_mode() -> None:
+    """T-H1."""
+    for mode in Mode:
+        assert Policy(mode).opening(SOCKET, Channel.MODEL, failed=False) == Refuse("ws-refused")
+    assert isinstance(Policy(Mode.RECORD).opening(SOCKET, Channel.WEB, failed=False), Live)
+
+
+def test_telemetry_that_was_not_recorded_is_answered_and_never_a_miss() -> None:
+    """T-O3."""
+    assert Policy(Mode.REPLAY).decide(Channel.TELEMETRY, MISS) == Refuse("telemetry")
+    assert isinstance(Policy(Mode.REPLAY).opening(REQUEST, Channel.TELEMETRY, failed=False), Collect)
