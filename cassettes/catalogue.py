@@ -47,6 +47,7 @@ class Terms:
     names: frozenset[bytes]
     """Lower-case names of the request's fields that are worth a note when they are absent."""
     accept: bytes
+    """`*/*` where there is none (RFC 9110 12.5.1)."""
     accept_encoding: bytes | None
     varies_accept: bool
     content_type: bytes
@@ -59,7 +60,7 @@ class Terms:
         vary = field(answer.fields, b"vary") or b""
         return cls(
             frozenset(name.lower() for name, _ in request.fields) - _UNCOUNTED,
-            field(request.fields, b"accept") or b"",
+            field(request.fields, b"accept") or b"*/*",
             field(request.fields, b"accept-encoding"),
             b"accept" in [name.strip().lower() for name in vary.split(b",")] or vary.strip() == b"*",
             media_type(answer.fields),

@@ -36,11 +36,14 @@ _ANY_FORM = frozenset((301, 302, 303, 307, 308, 401, 403, 404, 410, 451))
 
 def same_form(kept: Kept, request: Request) -> bool:
     """Whether the recorded answer is the representation this request would have got, as far as media types go (RFC 9110 12.5.1)."""
-    live = field(request.fields, b"accept") or b""
+    live = field(request.fields, b"accept") or b"*/*"
     if live == kept.terms.accept or kept.answer.status in _ANY_FORM:
         return True
-    if not kept.terms.varies_accept and (kept.exchange.channel is not Channel.INDEX or b"octet-stream" in kept.terms.content_type):
-        return True
+    if not kept.terms.varies_accept:
+        # An index page comes in several forms whether or not the index says so; a file does not.
+        kind = kept.terms.content_type.lower()
+        if kept.exchange.channel is not Channel.INDEX or not (b"json" in kind or b"html" in kind):
+            return True
     return same_variant(kept.terms.accept, live, kept.terms.content_type)
 
 

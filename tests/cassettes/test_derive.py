@@ -544,3 +544,19 @@ def test_a_page_that_did_not_exist_does_not_exist_in_any_form() -> None:
     cassette = MemoryCassette()
     cassette.record(ask("/simple/nope/", f"Accept: {PIP}"), ok("Content-Type: text/plain", status=404), channel=Channel.INDEX)
     assert served(answer(Player(cassette).session(), ask("/simple/nope/", "Accept: text/html"))).answer.status == 404
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", "application/x-tar", "text/plain", "binary/octet-stream"])
+@pytest.mark.parametrize(
+    ("recorded", "live"), [(("Accept: */*",), ()), ((), ("Accept: */*",)), (("Accept: */*",), ("Accept: application/json",))]
+)
+def test_a_file_of_an_index_has_one_form_whatever_is_accepted(kind: str, recorded: tuple[str, ...], live: tuple[str, ...]) -> None:
+    """T-N1: only pages are negotiated."""
+    cassette = MemoryCassette()
+    cassette.record(ask(WHEEL, *recorded), ok(f"Content-Type: {kind}"), received=DATA, channel=Channel.INDEX)
+    assert bytes_of(answer(Player(cassette).session(), ask(WHEEL, *live))) == DATA
+
+
+def test_no_accept_is_any() -> None:
+    """T-A12: RFC 9110 12.5.1."""
+    assert bytes_of(answer(page("*/*", SIMPLE_JSON), ask("/simple/demo/"))) == b"page"
