@@ -121,6 +121,10 @@ class Programs:
         """Our TLS origin."""
         return running([sys.executable, "-m", "bench.origin", str(self.folder)], None, log=self.log)
 
+    def floor(self) -> contextlib.AbstractContextManager[Program]:
+        """The least that any proxy in Python does."""
+        return running([sys.executable, "-m", "bench.floor", str(self.folder)], None, log=self.log)
+
     def ours(self, mode: str, name: str, *more: str) -> contextlib.AbstractContextManager[Program]:
         """`secondtake proxy record|replay NAME`."""
         main: list[str | Path] = [sys.executable, "-c", "from secondtake.cli.main import main; main()"]

