@@ -44,7 +44,7 @@ def canonical(value: Json) -> str | Fault:
 def too_deep(value: Json) -> bool:
     """Whether arrays and objects are nested deeper than JSON_DEPTH. Iterative."""
     level: list[Json] = [value]
-    for _ in range(JSON_DEPTH + 1):
+    for _ in range(JSON_DEPTH):
         level = [
             inner
             for outer in level

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from secondtake.cassettes import content as codings
-from secondtake.cassettes.adapters import Role, Stop, Text, ToolCall, ToolResult, Turn
+from secondtake.cassettes.adapters import Stop, Text
 from secondtake.cassettes.events import Event, EventKind, contents, events, line
 from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Request
 from secondtake.cassettes.memory import MemoryCassette
@@ -128,44 +128,6 @@ def test_attempts_are_counted(status: int | None, ended: Ending) -> None:
     play(cassette, FORMATS[0], FIRST)
     retries = [event.data for event in log(cassette) if event.event is EventKind.RETRY]
     assert [(one["of"], one["attempt"]) for one in retries] == [(1, 2), (2, 3)]
-
-
-def test_a_server_that_reuses_ids_gives_each_result_once() -> None:
-    """Local servers call every call `call_0`."""
-    form = FORMATS[1]
-    call, result = ToolCall("call_0", "shell", '{"command":"ls"}'), ToolResult("call_0", "shell", "a")
-    turns: tuple[Turn, ...] = (ASK,)
-    cassette = MemoryCassette()
-    for _ in range(3):
-        play(cassette, form, Scene("s", turns, (call,), Stop.TOOL_CALLS))
-        turns = (*turns, Turn(Role.ASSISTANT, (call,)), Turn(Role.TOOL, (result,)))
-    play(cassette, form, Scene("s", turns, (Text("done"),), Stop.END))
-    results = [event.data for event in log(cassette) if event.event is EventKind.TOOL_RESULT]
-    assert [one["call_exchange"] for one in results] == [1, 2, 3]
-
-
-def test_ids_a_client_makes_up_are_matched_by_name_and_place() -> None:
-    """AGENTS: Gemini CLI makes IDs by its clock when the provider gives none."""
-    form = next(one for one in FORMATS if one.name == "gemini, SSE")
-    bare = tuple(replace(part, id="") for part in PAIR.parts if isinstance(part, ToolCall))
-    made_up = tuple(replace(part, id=f"shell_17000_{i}") for i, part in enumerate(bare))
-    results = tuple(ToolResult(part.id, "shell", f"r{i}") for i, part in enumerate(made_up))
-    cassette = MemoryCassette()
-    play(cassette, form, Scene("s", (ASK,), bare, Stop.TOOL_CALLS))
-    play(cassette, form, Scene("s", (ASK, Turn(Role.ASSISTANT, made_up), Turn(Role.TOOL, results)), (Text("ok"),), Stop.END))
-    found = [event.data for event in log(cassette) if event.event is EventKind.TOOL_RESULT]
-    assert [(one["call_exchange"], one["matched"]) for one in found] == [(1, True), (1, True)]
-
-
-def test_a_conversation_made_shorter_does_not_tell_its_results_again() -> None:
-    """Compaction: the history begins anew, its tail is old."""
-    form = FORMATS[0]
-    cassette = MemoryCassette()
-    play(cassette, form, FIRST)
-    play(cassette, form, AGAIN)
-    summary = Turn(Role.USER, (Text("Summary of what came before."),))
-    play(cassette, form, Scene("s", (summary, PAIR, RESULTS, MORE), (Text("ok"),), Stop.END))
-    assert len([event for event in log(cassette) if event.event is EventKind.TOOL_RESULT]) == 2
 
 
 def test_a_history_kept_by_the_provider_is_followed_by_its_id() -> None:

@@ -301,3 +301,8 @@ FORMATS = (
         ((b"content-type", b"application/x-ndjson"),),
     ),
 )  # fmt: skip
+
+
+def forms_of(adapter: str) -> tuple[Format, ...]:
+    """The formats one adapter reads."""
+    return tuple(form for form in FORMATS if form.adapter == adapter)

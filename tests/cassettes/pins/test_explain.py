@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secondtake.cassettes import pins
-from secondtake.cassettes.errors import BadInput
-from secondtake.cassettes.pins import PROVIDERS, PinClass, explain, provider_of, table
+from secondtake.cassettes.pins import PROVIDERS, PinClass, explain, provider_of
 
 TODAY = date(2026, 11, 29)
 
@@ -176,19 +173,6 @@ def test_a_very_long_id_costs_nothing() -> None:
     assert explain("a-" * 100_000, "openai").pin_class is PinClass.ALIAS
 
 
-def test_every_table_has_a_version_sources_and_a_file() -> None:
-    """A-13: stamped in each run's envelope; every known ID is held, and every file is listed."""
-    assert set(pins.versions()) == set(PROVIDERS)
-    folder = Path(pins.__file__).parent
-    assert {path.stem for path in folder.glob("*.toml")} == set(PROVIDERS)
-    for provider in PROVIDERS:
-        one = table(provider)
-        assert one.sources
-        assert all(explain(known, provider).pin_class in (PinClass.CONTENT, PinClass.SNAPSHOT) for known in one.known)
-    with pytest.raises(BadInput, match="no pin table"):
-        table("../pyproject")
-
-
 @pytest.mark.parametrize(
     ("adapter", "host", "provider"),
     [
@@ -205,15 +189,3 @@ def test_every_table_has_a_version_sources_and_a_file() -> None:
 def test_the_table_follows_from_the_call(adapter: str, host: str, provider: str) -> None:
     """A4: Azure is always a deployment; a private OpenAI-shaped host may map any name."""
     assert provider_of(adapter, host) == provider
-
-
-def test_classes_are_ordered_best_first() -> None:
-    """DESIGN 1: content > snapshot > versioned > alias > router > deployment."""
-    assert [one.value for one in sorted(PinClass, key=lambda one: one.rank)] == [
-        "content",
-        "snapshot",
-        "versioned",
-        "alias",
-        "router",
-        "deployment",
-    ]

@@ -1,0 +1,10 @@
+"""The `gemini` adapter."""
+
+from __future__ import annotations
+
+from tests.cassettes.adapters.contract import AdapterContract
+from tests.cassettes.adapters.formats import forms_of
+
+
+class TestGemini(AdapterContract):
+    forms = forms_of("gemini")

@@ -1,0 +1,10 @@
+"""The `openai-responses` adapter."""
+
+from __future__ import annotations
+
+from tests.cassettes.adapters.contract import AdapterContract
+from tests.cassettes.adapters.formats import forms_of
+
+
+class TestOpenAIResponses(AdapterContract):
+    forms = forms_of("openai-responses")
