@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from secondtake.cassettes.cassette import State
 from secondtake.cassettes.exchange import Request
 from secondtake.cassettes.player import Options, Player
 from secondtake.harness.equipment import Equipment
 from secondtake.harness.judge import replay_problems
 from secondtake.harness.recording import clock_us
-from secondtake.harness.results import Missed, Replayed, Unplayed, WouldAct
+from secondtake.harness.results import Missed, Problem, Replayed, Unplayed, WouldAct
 from secondtake.harness.toolcalls import Asked, tool_calls
 from secondtake.harness.workspace import copy_workspace, remove_workspace
 from secondtake.proxy.addon import Wire
@@ -157,8 +158,15 @@ def replayed(
         unplayed=unplayed(proxy, cassette),
         elapsed_us=round((stage.monotonic_s() - begun_s) * 1_000_000),
         ran_in=kept,
-        problems=replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows)),
+        problems=(*_unfinished(cassette), *replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows))),
     )
+
+
+def _unfinished(cassette: Cassette) -> tuple[Problem, ...]:
+    """A note for a recording that did not come to its own end: a miss may be what it never got to keep."""
+    if cassette.state is State.CLOSED:
+        return ()
+    return (Problem("unfinished", f"the recording did not end by itself ({cassette.state}); what was in flight then is not in it"),)
 
 
 def unplayed(proxy: Proxy, cassette: Cassette) -> tuple[Unplayed, ...]:

@@ -84,7 +84,7 @@ def _list(surface: Surface, cassette: Cassette, channels: tuple[str, ...]) -> No
             for row in rows
         ),
     )
-    surface.say(f"\n{cassette.name}: {count(len(rows), 'exchange')}, {cassette.state}, root {cassette.root or 'none (not closed)'}")
+    surface.say(f"\n{cassette.name}: {count(len(rows), 'exchange')}, {cassette.state}, root {cassette.root or 'none'}")
 
 
 def _page(cassette: Cassette, exchange: Exchange) -> None:

@@ -60,5 +60,5 @@ def command(surface: Surface, name: str, quick: bool, subset: tuple[int, int] | 
             ),
         )
     if not surface.json and not report.damaged:
-        print(f"clean: {count(report.exchanges, 'exchange')}, root {report.root or 'none (not closed)'}")
+        print(f"clean: {count(report.exchanges, 'exchange')}, {report.state}, root {report.root or 'none'}")
     return Exit.STORE if report.damaged else Exit.CLEAN

@@ -71,6 +71,9 @@ def test_a_recording_that_died_is_there(command: Command, here: Path, tmp_path: 
     ran = command("show", "died")
     assert ran.code == 0
     assert "died: 0 exchanges, died" in ran.err
+    replayed = command("replay", "died", "--", "true")
+    assert replayed.code == 0
+    assert "note: the recording did not end by itself (died)" in replayed.err
 
 
 def limited(arguments: list[str], size_bytes: int) -> subprocess.CompletedProcess[str]:
