@@ -24,22 +24,25 @@ ROOMS = ("cassettes", "proxy", "harness", "cli")
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 WITHOUT_TEST = {
-    "cassettes/adapters/base.py": "values and protocols only; the contract suite builds every one of them",
-    "cassettes/errors.py": "names only; each error is met where it is raised",
-    "cassettes/exchange.py": "values only; the codecs' property tests build every one of them",
-    "cassettes/limits.py": "numbers only; each is met where it is kept",
-    "cassettes/records.py": "values only; the journal's property tests build every one of them",
-    "proxy/arrival.py": "decided for a stream; every way of arriving is in test_stream.py and test_addon.py",
-    "proxy/commands.py": "values only; test_stream.py sees every one of them done",
-    "proxy/layers.py": "what stands between a socket and a stream; test_addon.py speaks to it in every way",
-    "proxy/live.py": "one half of a stream: test_stream.py, test_http2.py and test_handler.py",
-    "proxy/local.py": "one half of a stream: test_addon.py",
-    "proxy/outcome.py": "values only; test_addon.py reads every one of them",
-    "proxy/played.py": "one half of a stream: test_stream.py, test_http2.py and test_handler.py",
-    "proxy/settings.py": "values only",
-    "harness/plan.py": "values only; the tests of each run build them",
+    "cassettes/adapters/base.py": ("tests/cassettes/adapters/contract.py", "the shape of an adapter: the contract tests each one"),
+    "cassettes/derived.py": ("tests/cassettes/test_derive.py", "values and field corrections, tested with what derives them"),
+    "cassettes/errors.py": ("tests/cassettes/test_store.py", "names only; each is tested where it is raised"),
+    "cassettes/exchange.py": ("tests/cassettes/test_layout.py", "values only; the encoding's properties build every one of them"),
+    "cassettes/limits.py": ("tests/cassettes/test_content.py", "numbers only; each is tested where it is kept"),
+    "cassettes/recoding.py": ("tests/cassettes/test_derive.py", "one way to derive an answer, tested with the others"),
+    "cassettes/records.py": ("tests/cassettes/test_recorder.py", "values only; made by the recorder"),
+    "cassettes/served.py": ("tests/cassettes/test_player.py", "values only; what goes into the player and comes out"),
+    "harness/plan.py": ("tests/harness/test_recording.py", "values only"),
+    "proxy/arrival.py": ("tests/proxy/test_stream.py", "one request from head to answer is tested through real sockets"),
+    "proxy/commands.py": ("tests/proxy/test_handler.py", "values only; the handler carries them out"),
+    "proxy/layers.py": ("tests/proxy/test_stream.py", "tested through real sockets, by every way a client may speak"),
+    "proxy/live.py": ("tests/proxy/test_stream.py", "tested through real sockets, with origins that do their worst"),
+    "proxy/local.py": ("tests/proxy/test_refusals.py", "how a refusal is sent, tested with what is said in it"),
+    "proxy/outcome.py": ("tests/proxy/test_stream.py", "counts only; compared with the requests that were sent"),
+    "proxy/played.py": ("tests/proxy/test_stream.py", "tested through real sockets, by what the client reads"),
+    "proxy/settings.py": ("tests/proxy/test_server.py", "values only"),
 }
-"""Source files without a test file of their own, and why."""
+"""Source files without a test file of their own: where they are tested, and why there."""
 
 LONG: dict[str, str] = {}
 """Modules past 400 lines, and why they were not split."""
@@ -193,6 +196,7 @@ class TestSources:
             if path.name != "__init__.py" and not (ROOT / "tests" / path.parent / f"test_{path.stem.removeprefix('_')}.py").is_file():
                 without.add(name)
         assert without == set(WITHOUT_TEST)
+        assert [test for test, _ in WITHOUT_TEST.values() if not (ROOT / test).is_file()] == []
 
     def test_a_module_is_under_400_lines_or_has_a_reason(self) -> None:
         """Past 400 lines a module has more than one reason to be."""
