@@ -31,7 +31,8 @@ class _Content:
 
     member: Member
     sha256: str
-    source: Region | bytes
+    source: Region | bytes | tuple[Digest, bool]
+    """An object is opened when it is read, and closed again: there may be more than a process may have files."""
 
 
 def _readme(cassette_state: str, exchanges: int, root: str | None) -> bytes:
@@ -79,6 +80,20 @@ def _measure(name: str, source: Region | bytes) -> _Content:
     return _Content(Member(name, size, checksum), seen.hexdigest(), source)
 
 
+def _measure_object(cassette: Cassette, digest: Digest, packed: bool) -> _Content:
+    """Raises Corrupt when the object is not what its name says."""
+    try:
+        with cassette.object_region(digest, packed) as region:
+            one = _measure("/".join(object_parts(digest, packed)), region)
+            if packed:
+                check(open_object(region, digest, packed), digest)
+    except OSError as error:
+        raise Corrupt(f"object {digest} is missing or cannot be read: {error.strerror}") from error
+    if not packed and one.sha256 != digest:
+        raise Corrupt(f"object {digest} holds other bytes", hint="restore the file from a copy")
+    return _Content(one.member, one.sha256, (digest, packed))
+
+
 def _sums(contents: list[_Content]) -> bytes:
     lines = [f"{one.sha256}  {one.member.name}\n" for one in sorted(contents, key=lambda one: one.member.name)]
     return "".join(lines).encode("ascii")
@@ -89,18 +104,18 @@ def _contents(cassette: Cassette) -> list[_Content]:
     if cassette.state is State.RECORDING:
         raise Locked(f"cassette `{cassette.name}` is being recorded", hint="wait for it to end")
     contents = [_measure(README, _readme(cassette.state, len(cassette.rows), cassette.root)), _measure(JOURNAL, cassette.whole)]
-    for digest, packed in cassette.objects():
-        try:
-            region = cassette.object_region(digest, packed)
-        except OSError as error:
-            raise Corrupt(f"object {digest} is missing or cannot be read: {error.strerror}") from error
-        one = _measure("/".join(object_parts(digest, packed)), region)
-        if packed:
-            check(open_object(region, digest, packed), digest)
-        elif one.sha256 != digest:
-            raise Corrupt(f"object {digest} holds other bytes", hint="restore the file from a copy")
-        contents.append(one)
+    contents += [_measure_object(cassette, digest, packed) for digest, packed in cassette.objects()]
     return [*contents, _measure(SUMS, _sums(contents))]
+
+
+def _copy(files: Files, fd: int, source: Region | bytes) -> tuple[int, int]:
+    """Write all of `source`; its size and CRC-32."""
+    checksum = size = 0
+    for data in _parts_of(source):
+        files.write(fd, data)
+        checksum = zlib.crc32(data, checksum)
+        size += len(data)
+    return size, checksum
 
 
 def write(files: Files, cassette: Cassette, path: Path) -> None:
@@ -115,12 +130,13 @@ def write(files: Files, cassette: Cassette, path: Path) -> None:
         try:
             for member in members:
                 files.write(fd, zipped.local_header(member))
-                checksum = size = 0
-                for data in _parts_of(contents[member.name].source):
-                    files.write(fd, data)
-                    checksum = zlib.crc32(data, checksum)
-                    size += len(data)
-                if (checksum, size) != (member.checksum, member.size_bytes):
+                source = contents[member.name].source
+                if isinstance(source, tuple):
+                    with cassette.object_region(*source) as region:
+                        found = _copy(files, fd, region)
+                else:
+                    found = _copy(files, fd, source)
+                if found != (member.size_bytes, member.checksum):
                     raise Corrupt(f"cassette `{cassette.name}` changed while it was exported")
             files.write(fd, zipped.directory(members, end))
             files.sync(fd)
@@ -235,8 +251,7 @@ def take_in(files: Files, path: Path, store: Path, folder: Path) -> None:
             _take_object(files, cassette, digest, packed, store, folder)
         fd = files.create(folder / JOURNAL)
         try:
-            for data in _parts_of(cassette.whole):
-                files.write(fd, data)
+            _copy(files, fd, cassette.whole)
             files.sync(fd)
         finally:
             files.close(fd)
@@ -250,8 +265,8 @@ def _take_object(files: Files, cassette: Cassette, digest: Digest, packed: bool,
     beside = folder / "object.new"
     fd = files.create(beside)
     try:
-        for data in _parts_of(cassette.object_region(digest, packed)):
-            files.write(fd, data)
+        with cassette.object_region(digest, packed) as region:
+            _copy(files, fd, region)
         check(open_object(Region(files, fd, 0, files.size(fd)), digest, packed), digest)
         files.protect(fd)
         files.sync(fd)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -229,6 +231,7 @@ class Cassette:
         self._decoder = BodyDecoder(self._frames.body_at)
         self._lost_heads: dict[int, Head] = {}
         self._whole_bytes = parts.journal.size_bytes
+        self._checked: set[Digest] = set()
         self._closed_by: tuple[Place, int] | None = None
         major, minor = journal.check_preface(parts.journal.read(0, PREFACE_BYTES))
         self.format = major
@@ -335,7 +338,7 @@ class Cassette:
                 region = self._parts.object_region(body.digest, packed)
             except OSError as error:
                 raise Corrupt(f"object {body.digest} is missing or cannot be read: {error.strerror}") from error
-            return open_object(region, body.digest, packed, body.size_bytes)
+            return self._opened(region, body, packed)
         data = self._decoder.decode(place, body.digest)
         if len(data) != body.size_bytes:
             raise Corrupt(f"body {body.digest} has {len(data)} bytes, expected {body.size_bytes}")
@@ -349,6 +352,16 @@ class Cassette:
             raise NotFound(f"cassette `{self.name}` has no exchange {seq} under its root")
         leaves = [merkle.leaf(self.record(number)) for number in range(count)]
         return position, count, merkle.proof(leaves, position)
+
+    def _opened(self, region: Region, body: Body, packed: bool) -> Source:
+        try:
+            stored = open_object(region, body.digest, packed, body.size_bytes, self._checked)
+        except BaseException:
+            self._parts.release(region)
+            raise
+        # The file is closed when nobody reads the body any more: a cassette may have more objects than a process may have files.
+        weakref.finalize(stored, self._parts.release, region).atexit = False
+        return stored
 
     @property
     def whole(self) -> Region:
@@ -364,9 +377,14 @@ class Cassette:
         """The index file of a closed cassette; None for any other, which is walked each time it is opened."""
         return None if self._closed_by is None else self._index.pack(self._whole_bytes, *self._closed_by)
 
-    def object_region(self, digest: Digest, packed: bool) -> Region:
-        """An object's file. Raises OSError."""
-        return self._parts.object_region(digest, packed)
+    @contextlib.contextmanager
+    def object_region(self, digest: Digest, packed: bool) -> Iterator[Region]:
+        """An object's file, open. Raises OSError."""
+        region = self._parts.object_region(digest, packed)
+        try:
+            yield region
+        finally:
+            self._parts.release(region)
 
     def close(self) -> None:
         """Let go of the files. Sources of large bodies can no longer be read."""

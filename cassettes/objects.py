@@ -134,10 +134,10 @@ def seek_table(table: list[tuple[int, int]]) -> bytes:
 class PlainObject:
     """An object whose file is its content. Its digest is checked once, by reading it all, before the first byte is given out."""
 
-    def __init__(self, region: Region, digest: Digest, *, check: bool = True) -> None:
+    def __init__(self, region: Region, digest: Digest, checked: set[Digest]) -> None:
         self._region = region
         self._digest = digest
-        self._checked = not check
+        self._checked = checked
 
     @property
     def size_bytes(self) -> int:
@@ -145,25 +145,23 @@ class PlainObject:
 
     def read(self, offset: int, size: int) -> bytes:
         """`size` bytes from `offset`. Raises Corrupt."""
-        if not self._checked:
+        if self._digest not in self._checked:
             check(self, self._digest)
+            self._checked.add(self._digest)
         return self.part(offset, size)
 
     def part(self, offset: int, size: int) -> bytes:
         """As `read`, with no check of the whole."""
         return self._region.read(offset, size)
 
-    def mark_checked(self) -> None:
-        self._checked = True
-
 
 class PackedObject:
     """An object in zstd's seekable format: any part is read by decompressing the blocks it touches."""
 
-    def __init__(self, region: Region, digest: Digest, *, check: bool = True) -> None:
+    def __init__(self, region: Region, digest: Digest, checked: set[Digest]) -> None:
         self._region = region
         self._digest = digest
-        self._checked = not check
+        self._checked = checked
         self._starts, self._places = _table(region)
         self._decompressor = zstandard.ZstdDecompressor()
         self._held: tuple[int, bytes] = (-1, b"")
@@ -174,8 +172,9 @@ class PackedObject:
 
     def read(self, offset: int, size: int) -> bytes:
         """`size` bytes from `offset`. Raises Corrupt."""
-        if not self._checked:
+        if self._digest not in self._checked:
             check(self, self._digest)
+            self._checked.add(self._digest)
         return self.part(offset, size)
 
     def part(self, offset: int, size: int) -> bytes:
@@ -200,9 +199,6 @@ class PackedObject:
                 raise Corrupt(f"object {self._digest}: block {number} has another size than its table says")
             self._held = number, block
         return self._held[1]
-
-    def mark_checked(self) -> None:
-        self._checked = True
 
 
 def _table(region: Region) -> tuple[list[int], list[tuple[int, int]]]:
@@ -246,12 +242,17 @@ def check(stored: StoredObject, digest: Digest) -> None:
         offset += len(data)
     if seen.hexdigest() != digest:
         raise Corrupt(f"object {digest} holds other bytes", hint="restore the file from a copy; `verify` names every damaged one")
-    stored.mark_checked()
 
 
-def open_object(region: Region, digest: Digest, packed: bool, size_bytes: int | None = None) -> StoredObject:
-    """The object in `region`, of `size_bytes` as its exchange says. Raises Corrupt."""
-    stored: StoredObject = PackedObject(region, digest) if packed else PlainObject(region, digest)
+def open_object(
+    region: Region, digest: Digest, packed: bool, size_bytes: int | None = None, checked: set[Digest] | None = None
+) -> StoredObject:
+    """The object in `region`, of `size_bytes` as its exchange says. Raises Corrupt.
+
+    `checked` holds the digests of objects that were read whole already, and gets this one's.
+    """
+    known = set[Digest]() if checked is None else checked
+    stored: StoredObject = PackedObject(region, digest, known) if packed else PlainObject(region, digest, known)
     if size_bytes is not None and stored.size_bytes != size_bytes:
         raise Corrupt(f"object {digest} has {stored.size_bytes} bytes, expected {size_bytes}")
     if stored.size_bytes > MAX_BLOCKS * BLOCK_BYTES:

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from secondtake.cassettes import bundle, garbage, journal, layout, names
+from secondtake.cassettes import bundle, garbage, journal, layout, names, store_key
 from secondtake.cassettes.cassette import Cassette, Parts, State
 from secondtake.cassettes.errors import Corrupt, Locked, NameTaken, NotFound, NotStored, RecordedError, TooLarge
 from secondtake.cassettes.exchange import Digest, Side
 from secondtake.cassettes.files import DiskFiles, Files, Region, errno_name
 from secondtake.cassettes.folder import INDEX, JOURNAL, MARK_BYTES, RESERVE, RESERVE_BYTES, read_mark, spool_name
-from secondtake.cassettes.garbage import CASSETTES, KEY, NEW, OLD
+from secondtake.cassettes.garbage import CASSETTES, NEW, OLD
 from secondtake.cassettes.journal import FrameWriter, Kind
 from secondtake.cassettes.limits import INDEX_BYTES, META_BYTES
 from secondtake.cassettes.objects import FOLDER as OBJECTS
@@ -32,7 +32,6 @@ from secondtake.cassettes.verify import Report, check
 from secondtake.cassettes.writer import Held, Writer
 
 LOCK = "lock"
-KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,35 +188,8 @@ class Store:
 
     def key(self, entropy: Callable[[int], bytes]) -> bytes:
         """The store's redaction key: 32 bytes, made with `entropy` the first time. Raises NotStored, Corrupt."""
-        while True:
-            try:
-                return self._read_key()
-            except FileNotFoundError:
-                pass
-            with self._storing(KEY):
-                self._files.make_folder(self.root)
-                beside = self.root / f"{KEY}{NEW}{entropy(8).hex()}"
-                fd = self._files.create(beside)
-                try:
-                    self._files.write(fd, entropy(KEY_BYTES))
-                    self._files.sync(fd)
-                finally:
-                    self._files.close(fd)
-                # Whoever links first wins; everyone then reads the same key.
-                with contextlib.suppress(FileExistsError):
-                    self._files.link(beside, self.root / KEY)
-                self._files.remove(beside)
-                self._files.sync_folder(self.root)
-
-    def _read_key(self) -> bytes:
-        fd = self._files.open_read(self.root, [KEY])
-        try:
-            data = self._files.read(fd, 0, KEY_BYTES + 1)
-        finally:
-            self._files.close(fd)
-        if len(data) != KEY_BYTES:
-            raise Corrupt(f"the store's key has {len(data)} bytes, not {KEY_BYTES}", hint="restore the file `key` of the store from a copy")
-        return data
+        with self._storing("key"):
+            return store_key.read_or_make(self._files, self.root, entropy)
 
     # Reading
 
@@ -285,8 +257,9 @@ class Store:
             return Region(self._files, fd, 0, self._files.size(fd))
 
         def release(one: Region) -> None:
-            opened.remove(one.fd)
-            self._files.close(one.fd)
+            if one.fd in opened:
+                opened.remove(one.fd)
+                self._files.close(one.fd)
 
         def close() -> None:
             while opened:
