@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +54,16 @@ def opened(stage: Stage, name: str) -> Iterator[Cassette]:
         cassette.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an agent runs. `prefix` stands before its command."""
+
+    cwd: Path
+    copy: Path | None = None
+    """The scratch copy that its tool calls act on; None where it runs in place."""
+    prefix: tuple[str, ...] = ()
+
+
 def stand(
     stage: Stage,
     cassette: Cassette,
@@ -58,33 +72,69 @@ def stand(
     where: Where,
     announce: Callable[[tuple[str, ...]], None],
     cleanup: ExitStack,
-) -> Path:
-    """Return the directory the agent may run in: a scratch copy where the recorded model calls tools, unless told otherwise."""
+) -> Standing:
+    """Return where the agent may run: in a scratch copy where the recorded model calls tools, unless told otherwise.
+
+    The copy stands at the recorded path where the kernel allows it: a tool call that names a file by its full path acts on the copy then.
+
+    Raises:
+        WouldAct: the tool calls would act on what is not a copy.
+    """
     if where.copy_of is not None:
-        calls = tuple(tool_calls(cassette))
-        _refuse_outside(stage, cassette, calls, name, agent)
-        return _scratch(where.copy_of, keep=where.keep, cleanup=cleanup)
+        copy = _scratch(where.copy_of, keep=where.keep, cleanup=cleanup)
+        recorded = _recorded_path(cassette)
+        if recorded is None:
+            return Standing(copy, copy)
+        prefix = _stand_in(stage, where.copy_of, copy, recorded, agent)
+        if prefix is not None:
+            return Standing(recorded, copy, prefix)
+        _refuse_outside(stage, recorded, tool_calls(cassette), name, agent)
+        return Standing(copy, copy)
     if where.in_place:
         calls = tuple(tool_calls(cassette))
         if calls:
             announce(tuple(map(str, calls)))
-        return stage.cwd
+        return Standing(stage.cwd)
     first = next(tool_calls(cassette), None)
     if first is not None:
         raise WouldAct(
             f"the recorded model calls tools ({first.name} in exchange {first.seq}), and they would act on {stage.cwd}",
             hint=f"secondtake replay {shlex.quote(name)}{stage.again} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
         )
-    return stage.cwd
+    return Standing(stage.cwd)
 
 
-def _refuse_outside(stage: Stage, cassette: Cassette, calls: Iterable[Asked], name: str, agent: Sequence[str]) -> None:
-    """A scratch copy keeps nothing safe from a tool call that names the recorded directory by its full path."""
+def _recorded_path(cassette: Cassette) -> Path | None:
+    """The directory the agent ran in, where there is one of that name here. What a cassette says about itself is untrusted: never `/`."""
     recorded = cassette.meta.get("cwd")
-    if not isinstance(recorded, str) or len(recorded) < 2 or not Path(recorded).is_dir():
-        return
+    if not isinstance(recorded, str) or not recorded.startswith("/") or "\0" in recorded:
+        return None
+    path = Path(recorded)
+    return path if path.is_dir() and len(path.resolve().parts) > 1 else None
+
+
+def _stand_in(stage: Stage, original: Path, copy: Path, recorded: Path, agent: Sequence[str]) -> tuple[str, ...] | None:
+    """The words before the agent's command that put the copy at the recorded path, for it alone; None where that cannot be.
+
+    It cannot be where what is needed lies below that path and would be hidden: the store with the trust bundle, the temporary folder, and,
+    unless they are in the copy as well, our interpreter and the agent's program.
+    """
+    needed = [stage.store.root, Path(tempfile.gettempdir())]
+    if original.resolve() != recorded.resolve():
+        program = shutil.which(agent[0], path=stage.environ.get("PATH", os.defpath))
+        needed += [Path(sys.executable), *([Path(program)] if program else [])]
+    for path in needed:
+        if path.absolute().is_relative_to(recorded) or path.resolve().is_relative_to(recorded.resolve()):
+            return None
+    prefix = (sys.executable, "-I", "-S", str(Path(__file__).with_name("standin.py")), str(copy), str(recorded))
+    tried = subprocess.run(prefix, cwd=recorded, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return prefix if tried.returncode == 0 else None
+
+
+def _refuse_outside(stage: Stage, recorded: Path, calls: Iterable[Asked], name: str, agent: Sequence[str]) -> None:
+    """A scratch copy elsewhere keeps nothing safe from a tool call that names the recorded directory by its full path."""
     for call in calls:
-        if recorded in call.arguments:
+        if str(recorded) in call.arguments:
             raise WouldAct(
                 f"the recorded tool call {call.name} (exchange {call.seq}) names {recorded} by its full path and would act there",
                 hint=f"run it where {recorded} does not exist (a container), or: "

@@ -103,18 +103,18 @@ async def replay_session(
     """
     check_startable(agent, stage)
     with opened(stage, name) as cassette, ExitStack() as cleanup:
-        cwd = stand(stage, cassette, name, agent, where, announce, cleanup)
+        standing = stand(stage, cassette, name, agent, where, announce, cleanup)
         stage = replace(stage, environ={**dummies(told(cassette, "credentials"), stage.environ), **stage.environ})
         with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment:
             proxy = replaying_proxy(stage, equipment, cassette, pace, port=0)
             port = await proxy.start()
-            proxy.wire.attach(player=player_for(equipment, cassette, port, cwd))
+            proxy.wire.attach(player=player_for(equipment, cassette, port, standing.cwd))
             begun_s = stage.monotonic_s()
             try:
-                finished = await launch(agent, env=equipment.child(port), cwd=cwd, stdout=stdout)
+                finished = await launch((*standing.prefix, *agent), env=equipment.child(port), cwd=standing.cwd, stdout=stdout)
             finally:
                 outcome = await proxy.stop()
-            kept = cwd if where.copy_of is not None and where.keep else None
+            kept = standing.copy if where.keep else None
             return replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept)
 
 

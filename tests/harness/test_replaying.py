@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime
@@ -14,8 +15,9 @@ import pytest
 from secondtake.cassettes.cassette import Cassette
 from secondtake.cassettes.exchange import Answer, Channel, Fields, Request
 from secondtake.cassettes.memory import MemoryCassette
+from secondtake.harness import replaying
 from secondtake.harness.plan import Where
-from secondtake.harness.replaying import recorded_start, stand, told
+from secondtake.harness.replaying import Standing, recorded_start, stand, told
 from secondtake.harness.results import WouldAct
 from tests.harness.stages import stage_in
 
@@ -48,7 +50,7 @@ def plain() -> Cassette:
     return cast(Cassette, made)
 
 
-def stood(tmp_path: Path, cassette: Cassette, where: Where, announced: list[str] | None = None) -> Path:
+def stood(tmp_path: Path, cassette: Cassette, where: Where, announced: list[str] | None = None) -> Standing:
     """Where the agent would run; what was made for it is gone again."""
     with ExitStack() as cleanup:
         into: list[str] = [] if announced is None else announced
@@ -57,7 +59,7 @@ def stood(tmp_path: Path, cassette: Cassette, where: Where, announced: list[str]
 
 def test_a_recording_without_tool_calls_plays_where_it_stands(tmp_path: Path) -> None:
     """DESIGN 6: a plain `pip install`."""
-    assert stood(tmp_path, plain(), Where()) == tmp_path
+    assert stood(tmp_path, plain(), Where()) == Standing(tmp_path)
 
 
 def test_a_recording_with_tool_calls_is_refused_with_a_line_that_can_be_pasted(tmp_path: Path) -> None:
@@ -71,14 +73,16 @@ def test_a_recording_with_tool_calls_is_refused_with_a_line_that_can_be_pasted(t
 def test_in_place_says_first_what_would_be_done(tmp_path: Path) -> None:
     """DESIGN 6."""
     announced: list[str] = []
-    assert stood(tmp_path, calling("a.txt"), Where(in_place=True), announced) == tmp_path
+    assert stood(tmp_path, calling("a.txt"), Where(in_place=True), announced) == Standing(tmp_path)
     assert announced == ['1 write_file {"path":"a.txt"}']
 
 
 def test_a_scratch_copy_has_the_name_of_its_original(tmp_path: Path) -> None:
     """Tools print the name of the folder they run in."""
     (tmp_path / "project").mkdir()
-    where = stood(tmp_path, calling("a.txt"), Where(copy_of=tmp_path / "project"))
+    standing = stood(tmp_path, calling("a.txt"), Where(copy_of=tmp_path / "project"))
+    where = standing.cwd
+    assert standing == Standing(where, where)
     assert where.name == "project"
     assert where != tmp_path / "project"
     assert not where.parent.exists()
@@ -87,19 +91,31 @@ def test_a_scratch_copy_has_the_name_of_its_original(tmp_path: Path) -> None:
 def test_a_kept_copy_stays(tmp_path: Path) -> None:
     """--keep."""
     (tmp_path / "project").mkdir()
-    where = stood(tmp_path, calling("a.txt"), Where(copy_of=tmp_path / "project", keep=True))
+    where = stood(tmp_path, calling("a.txt"), Where(copy_of=tmp_path / "project", keep=True)).cwd
     assert where.is_dir()
     where.rmdir()
     where.parent.rmdir()
 
 
-def test_a_copy_is_no_protection_from_a_full_path(tmp_path: Path) -> None:
-    """A replay cannot hurt: what names the recorded directory would act there; where it is not, nothing can be hurt."""
+def test_a_copy_elsewhere_is_no_protection_from_a_full_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay cannot hurt: without namespaces, what names the recorded directory would act there; where it is not, nothing can be hurt."""
+    monkeypatch.setattr(replaying, "_stand_in", lambda *_: None)
     (tmp_path / "project").mkdir()
     where = Where(copy_of=tmp_path / "project")
+    recorded = str(tmp_path / "project")
     with pytest.raises(WouldAct, match="by its full path"):
-        stood(tmp_path, calling(f"{tmp_path}/project/a.txt", cwd=str(tmp_path / "project")), where)
+        stood(tmp_path, calling(f"{recorded}/a.txt", cwd=recorded), where)
+    assert stood(tmp_path, calling("a.txt", cwd=recorded), where).prefix == ()
     stood(tmp_path, calling("/gone/project/a.txt", cwd="/gone/project"), where)
+
+
+@pytest.mark.parametrize("cwd", ["/", "/..", "relative", "", "/a\0b", 7, None, sys.prefix])
+def test_what_a_cassette_says_of_its_place_hides_nothing_that_is_needed(tmp_path: Path, cwd: object) -> None:
+    """Untrusted: a cassette from elsewhere may name `/`, or where our interpreter is."""
+    (tmp_path / "project").mkdir()
+    standing = stood(tmp_path, calling("a.txt", cwd=cwd), Where(copy_of=tmp_path / "project"))
+    assert standing.prefix == ()
+    assert standing.cwd == standing.copy
 
 
 @pytest.mark.parametrize("created", [None, 7, "yesterday", "2026-11-30", "2026-11-30T12:00:00"])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from secondtake.cassettes.store import Store
-from tests.cli.scenes import GET, Command, python
+from secondtake.harness import standin
+from tests.cli.scenes import GET, Command, keep, python, sample
 
 pytestmark = pytest.mark.loopback
 
@@ -96,3 +98,16 @@ def test_nothing_runs_where_a_tool_call_would_act_on_the_original(command: Comma
     assert ran.code == 105
     assert str(here) in ran.err
     assert list(here.iterdir()) == []
+
+
+def test_a_tool_call_by_full_path_acts_on_the_copy_at_the_recorded_place(command: Command, here: Path, tmp_path: Path) -> None:
+    """DESIGN 6: they start in a scratch copy, at the recorded path where namespaces allow."""
+    if subprocess.run([sys.executable, "-I", "-S", standin.__file__, str(tmp_path), str(here)], capture_output=True).returncode != 0:
+        pytest.skip("no mount namespaces here")
+    keep(Store(tmp_path / "store"), "absolute", sample(), cwd=str(here))
+    (here / "code.txt").write_text("as it was")
+    code = f"import pathlib as p\nf = p.Path({str(here / 'code.txt')!r})\nprint(p.Path.cwd(), f.read_text())\nf.write_text('changed')"
+    ran = command("replay", "absolute", "--workspace", ".", "--keep", "--json", *python(code))
+    assert f"{here} as it was\n" in ran.err
+    assert (here / "code.txt").read_text() == "as it was"
+    assert (Path(json.loads(ran.out)["ran_in"]) / "code.txt").read_text() == "changed"
