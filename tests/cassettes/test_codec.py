@@ -136,8 +136,8 @@ def test_an_incompressible_body_costs_its_size() -> None:
     assert tape.size < 10_100
 
 
-def _zstd(data: bytes, **arguments: bool) -> bytes:
-    return zstandard.ZstdCompressor(level=3, **arguments).compress(data)
+def _zstd(data: bytes, *, with_size: bool = True) -> bytes:
+    return zstandard.ZstdCompressor(level=3, write_content_size=with_size).compress(data)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_hostile_body_frame_is_damage(case: str) -> None:
         "size-lies": Encoded(name, 199, Encoding.DELTA, literal, at, splice),
         "literal-short": Encoded(name, 210, Encoding.DELTA, literal, at, (Splice(0, 10, 20),)),
         "claims-much": Encoded(name, 1 << 32 - 1, Encoding.ZSTD, _zstd(root)),
-        "no-size": Encoded(name, 200, Encoding.ZSTD, _zstd(root, write_content_size=False)),
+        "no-size": Encoded(name, 200, Encoding.ZSTD, _zstd(root, with_size=False)),
         "trailing": Encoded(name, 200, Encoding.ZSTD, _zstd(root) + b"x"),
         "other-digest": Encoded(name, 4, Encoding.PLAIN, b"else"),
         "unknown-encoding": Encoded(name, 4, 9, b"else"),  # type: ignore[arg-type]

@@ -43,11 +43,11 @@ def perform(store: Store, what: Scene, acknowledged: list[int]) -> tuple[Exchang
 
 def agrees(cassette: Cassette, what: Scene, acknowledged: list[int]) -> None:
     """Every acknowledged exchange is whole, and whatever else is visible is whole too."""
-    model: dict[int, tuple[Exchange, dict[str, bytes]]] = {one.seq: (one, dict(bodies)) for one, bodies in what}
+    model = {one.seq: (one, bodies) for one, bodies in what}
     visible = {row.seq for row in cassette.rows if row.ended is not Ending.RECORDER_DIED}
     assert set(acknowledged) <= visible
     for seq in visible - {100}:
-        assert_holds(cassette, *model[seq])  # type: ignore[arg-type]
+        assert_holds(cassette, *model[seq])
     if 100 in visible:
         one = cassette.exchange(100)
         assert one.answer is not None

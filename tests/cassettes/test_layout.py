@@ -87,7 +87,7 @@ def test_the_order_of_details_does_not_change_the_record() -> None:
     import dataclasses
 
     one = exchange(1)
-    turned = dataclasses.replace(one, details=dict(reversed(one.details.items())))
+    turned = dataclasses.replace(one, details=dict(reversed(list(one.details.items()))))
     assert layout.pack_exchange(one) == layout.pack_exchange(turned)
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from secondtake.cassettes import objects
 from secondtake.cassettes.digest import digest_of
 from secondtake.cassettes.errors import Corrupt
+from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.files import DiskFiles, Region
 from secondtake.cassettes.limits import BLOCK_BYTES
 from secondtake.cassettes.store import Store
@@ -24,15 +25,15 @@ from tests.cassettes.scenes import noise, prose, read_body, record_large
 files = DiskFiles()
 
 
-def keep(root: Path, data: bytes, step: int) -> tuple[str, bool]:
+def keep(root: Path, data: bytes, step: int) -> tuple[Digest, bool]:
     spool = objects.Spool.begin(files, root / "spool")
     for at in range(0, len(data), step):
         spool.add(data[at : at + step])
     return spool.keep(root)
 
 
-def opened(root: Path, digest: str, packed: bool) -> Region:
-    fd = files.open_read(root, objects.object_parts(digest, packed))  # type: ignore[arg-type]
+def opened(root: Path, digest: Digest, packed: bool) -> Region:
+    fd = files.open_read(root, objects.object_parts(digest, packed))
     return Region(files, fd, 0, files.size(fd))
 
 
@@ -125,7 +126,7 @@ def test_a_damaged_object_is_an_error_before_its_first_byte(tmp_path: Path, kind
 def test_every_flipped_bit_of_a_block_table_is_damage(tmp_path: Path) -> None:
     """B4.4: the metadata of a compressed object."""
     digest, packed = keep(tmp_path, prose(100_000, 1) * 25, 1_000_000)
-    path = tmp_path.joinpath(*objects.object_parts(digest, packed))  # type: ignore[arg-type]
+    path = tmp_path.joinpath(*objects.object_parts(digest, packed))
     good = path.read_bytes()
     path.chmod(0o600)
     table = 8 + 3 * 8 + 9
@@ -135,7 +136,7 @@ def test_every_flipped_bit_of_a_block_table_is_damage(tmp_path: Path) -> None:
         path.write_bytes(data)
         region = opened(tmp_path, digest, packed)
         with pytest.raises(Corrupt):
-            objects.open_object(region, digest, packed, 2_500_000).read(0, 10)  # type: ignore[arg-type]
+            objects.open_object(region, digest, packed, 2_500_000).read(0, 10)
         files.close(region.fd)
 
 

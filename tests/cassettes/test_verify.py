@@ -11,6 +11,7 @@ from secondtake.cassettes import codec, index, journal, layout, merkle, verify
 from secondtake.cassettes.cassette import Severity, State
 from secondtake.cassettes.digest import digest_of
 from secondtake.cassettes.errors import BadInput, NotFound, RecordedError
+from secondtake.cassettes.exchange import Exchange
 from secondtake.cassettes.journal import FrameWriter, Kind, Place
 from secondtake.cassettes.limits import OBJECT_BYTES
 from secondtake.cassettes.store import Store
@@ -131,7 +132,7 @@ class Forger:
         self.data += made
         return place
 
-    def end(self, one: scenes.Exchange, request_at: Place = index.NOWHERE, response_at: Place = index.NOWHERE) -> None:
+    def end(self, one: Exchange, request_at: Place = index.NOWHERE, response_at: Place = index.NOWHERE) -> None:
         record_bytes = layout.pack_exchange(one)
         self.tree.append(merkle.leaf(record_bytes))
         self.add(Kind.END, layout.pack([record_bytes, list(request_at), list(response_at)]))
@@ -181,7 +182,8 @@ def test_a_forged_journal_is_named_fault_by_fault(tmp_path: Path) -> None:
     forger = Forger()
     at = forger.add(Kind.BODY, body)
     forger.end(one, at)
-    for name, changed in {"count": {"exchanges": 2}, "root": {"root": bytes(32)}}.items():
+    cases: dict[str, dict[str, object]] = {"count": {"exchanges": 2}, "root": {"root": bytes(32)}}
+    for name, changed in cases.items():
         again = Forger()
         again.end(one, again.add(Kind.BODY, body))
         assert names(again.close(tmp_path / name, **changed)) == ["root_mismatch"]
