@@ -236,6 +236,18 @@ def decode(
     return b"".join(pieces)
 
 
+def plain(data: bytes, fields: Fields) -> bytes | None:
+    """A body without the content codings its head names; None where they cannot be undone within bounds."""
+    names = codings(fields)
+    if not names:
+        return data
+    try:
+        found = decode(data, names)
+    except TooLarge:
+        return None
+    return None if isinstance(found, Opaque) else found
+
+
 def decoded(source: Source, names: Sequence[str], *, most_bytes: int = limits.DECODED_BYTES) -> Iterator[bytes]:
     """Yield the decoded bytes of a Source in pieces, holding no more than a few MiB.
 

@@ -36,6 +36,7 @@ from secondtake.proxy.layers import Front
 from secondtake.proxy.outcome import Missed, Outcome, TlsFailure
 from secondtake.proxy.policy import Mode, Policy, Refuse, is_websocket
 from secondtake.proxy.refusals import Refusals
+from secondtake.proxy.retake import Retake
 from secondtake.proxy.routes import Route, Routes, choose, spec
 from secondtake.proxy.settings import Settings
 from secondtake.proxy.tape import Tape, Tapes
@@ -59,6 +60,7 @@ class Wire:
         now_us: Callable[[], int],
         writer: Writer | None = None,
         player: Player | None = None,
+        retake: Retake | None = None,
         known_hosts: frozenset[str] = frozenset(),
         resolver: addresses.Resolver | None = None,
     ) -> None:
@@ -67,6 +69,7 @@ class Wire:
         self.redactor = redactor
         self.now_us = now_us
         self.refusals = Refusals()
+        self.retake = retake
         self.outcome = Outcome()
         self.routes = Routes.of(settings.routes)
         self.upstream = settings.upstream
@@ -269,7 +272,10 @@ class Wire:
         return None
 
     def route(self, request: Request, connect: tuple[str, int] | None) -> Route:
-        """Where a live request goes."""
+        """Where a live request goes; in a retake, to the gateway where there is one."""
+        gateway = self.retake.gateway if self.retake is not None else None
+        if gateway is not None:
+            return choose(request, connect, Routes.of({request.host: gateway}), self.upstream)
         return choose(request, connect, self.routes, self.upstream)
 
     def drops_validators(self, request: Request, channel: Channel) -> bool:
@@ -291,9 +297,6 @@ class Wire:
     def tape(self, request: Request, channel: Channel, handler: WireHandler) -> Tape:
         """Begin to write one exchange."""
         assert self._tapes is not None
-        self.outcome.requests += 1
-        self.outcome.answered[Answered.LIVE] += 1
-        self.outcome.channels[channel] += 1
         return self._tapes.begin(request, channel, handler.tapes)
 
     async def room(self) -> None:
@@ -308,22 +311,18 @@ class Wire:
 
     # -- counting ------------------------------------------------------------------------------------------------------
 
-    def counted(self, request: Request, channel: Channel, serve: Serve) -> None:
-        """A request was answered from the cassette."""
+    def counted(self, channel: Channel, how: Answered, *, reused: bool = False) -> None:
+        """A request was answered."""
         self.outcome.requests += 1
-        self.outcome.answered[serve.answered] += 1
+        self.outcome.answered[how] += 1
         self.outcome.channels[channel] += 1
-        self.outcome.reused += serve.reused
+        self.outcome.reused += reused
 
     def counted_local(self, request: Request, channel: Channel, decision: Refuse) -> None:
-        """A request was answered by us; while recording its tape counts it."""
+        """A request was answered by us."""
         self.outcome.refused[decision.reason] += 1
-        if self.policy.mode is Mode.RECORD:
-            return
-        self.outcome.requests += 1
-        self.outcome.channels[channel] += 1
         missed = decision.reason in ("miss", "names-disagree")
-        self.outcome.answered[Answered.MISS if missed else Answered.LOCAL] += 1
+        self.counted(channel, Answered.MISS if missed else Answered.LOCAL)
         if decision.miss is not None and decision.reason == "miss":
             url = self.redactor.request(request)[0].url
             self.outcome.misses.append(Missed(self.outcome.requests, request.method, url, channel, decision.miss))
@@ -346,7 +345,7 @@ class Wire:
         """The final answer this request was given before it sent its body, if it was (T-C7)."""
         found = self.play(handler, request, Live(0, EMPTY, b""))
         if isinstance(found, Serve) and found.answered is Answered.EXACT:
-            self.counted(request, self.classify(request), found)
+            self.counted(self.classify(request), found.answered, reused=found.reused)
             return found
         return None
 

@@ -90,7 +90,7 @@ def at_once(parent: WireLayer, arrival: Arrival) -> Whole | None:
     framed = frame_serve(found, request, keep_alive=arrival.keep_alive)
     if framed.delimiter in (Delimiter.CHUNKED, Delimiter.STREAM) and len(answer.body.pieces) > 1:
         return None  # its boundaries can be seen, so they are kept
-    wire.counted(request, arrival.channel, found)
+    wire.counted(arrival.channel, found.answered, reused=found.reused)
     return Whole(answer.status, answer.reason, framed, found.body.read(0, size) if not without_body(request.method, answer.status) else b"")
 
 

@@ -28,7 +28,7 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseTrailers,
 )
 
-from secondtake.cassettes.exchange import Answer, Channel, Ending, Fields, Request
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request
 from secondtake.proxy import local
 from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import (
@@ -44,6 +44,8 @@ from secondtake.proxy.framing import (
     without_body,
 )
 from secondtake.proxy.http1 import UNREADABLE
+from secondtake.proxy.retake import Listener, details
+from secondtake.proxy.tape import Tape
 from secondtake.proxy.terminal import Tail
 from secondtake.proxy.translate import answer_of, interim_of
 
@@ -70,11 +72,16 @@ _REFUSED_CONNECT = re.compile(r"refused HTTP CONNECT request: ([0-9]{3})")
 class LivePart:
     """Relays and records one exchange."""
 
-    def __init__(self, stream: WireStream, request: Request, channel: Channel) -> None:
+    def __init__(
+        self, stream: WireStream, request: Request, channel: Channel, *, tape: Tape | None = None, listener: Listener | None = None
+    ) -> None:
         self.stream = stream
         self.request = request
         self.channel = channel
-        self.tape = stream.wire.tape(request, channel, stream.handler)
+        self.listener = listener
+        """In a retake: what is sent in this request's place, and what listens to its answer."""
+        self.tape = tape or stream.wire.tape(request, channel, stream.handler)
+        stream.wire.counted(channel, Answered.LIVE)
         self.route = stream.wire.route(request, stream.parent.connect)
         self.sent_up = 0
         self.request_over = False
@@ -120,9 +127,14 @@ class LivePart:
         self.retry = (message, end_stream) if reused and end_stream and self.request.method in IDEMPOTENT else None
         yield from stream.to_origin(RequestHeaders(stream.stream_id, message, end_stream))
 
+    @property
+    def outgoing(self) -> Request:
+        """The request as it goes up: the agent's own, or the one with another model in it."""
+        return self.listener.outgoing.request if self.listener is not None else self.request
+
     def message(self, *, http2: bool, has_body: bool) -> http.Request:
         """The head as it goes up, each difference to the client's declared on the tape."""
-        request, route, tape = self.request, self.route, self.tape
+        request, route, tape = self.outgoing, self.route, self.tape
         protocol = HTTP_2 if http2 else HTTP_1_1
         fields, dropped = frame_request(request.fields, protocol=protocol, has_body=has_body)
         if dropped:
@@ -132,6 +144,8 @@ class LivePart:
             if kept != fields:
                 fields = kept
                 tape.forwarded("validators-dropped")
+        if self.listener is not None:
+            tape.forwarded("model-swap")
         if (request.protocol == HTTP_2) != http2:
             tape.forwarded("version-conversion")
         given = values(fields, b"host")
@@ -185,6 +199,15 @@ class LivePart:
         yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
         self.tape.request_piece(data)
 
+    def resume(self, content: bytes) -> Commands:
+        """Send a request that was read whole before: another model's, in a retake."""
+        self.request_over = True
+        yield from self.connect(end_stream=not content)
+        if self.tape.ended is None:
+            if content:
+                yield from self.stream.to_origin(RequestData(self.stream.stream_id, content))
+            yield from self.stream.to_origin(RequestEndOfMessage(self.stream.stream_id))
+
     def request_trailers(self, trailers: Fields) -> Commands:
         if self.tape.ended is None:
             self.trailers_up = trailers
@@ -229,6 +252,8 @@ class LivePart:
         self.answer = answer
         self.retry = None
         self.tape.response_head(answer)
+        if self.listener is not None:
+            self.listener.head(answer)
         length = None if values(answer.fields, b"transfer-encoding") else content_length(answer.fields)
         framed = frame_response(
             answer.fields,
@@ -264,6 +289,8 @@ class LivePart:
         else:
             yield from stream.to_client(event)
         self.tape.response_piece(data)
+        if self.listener is not None:
+            self.listener.piece(data)
         self.tail.feed(data)
         if self.left and self.drained > DRAIN_BYTES:
             yield from self.give_up()
@@ -282,7 +309,7 @@ class LivePart:
         if self.trailers:
             self.tape.response_trailers(self.trailers)
         unfinished = not self.request_over
-        yield from self.tape.end(Ending.COMPLETE, note="answered before the request was whole" if unfinished else None)
+        yield from self.over(Ending.COMPLETE, note="answered before the request was whole" if unfinished else None)
         for event in self.held:
             yield from stream.to_client(event)
         if self.trailers:
@@ -291,6 +318,13 @@ class LivePart:
         if unfinished:
             yield from stream.to_origin(RequestProtocolError(stream.stream_id, "answered early", ErrorCode.CANCEL))
         yield from stream.finish()
+
+    def over(self, how: Ending, *, note: str | None = None) -> Commands:
+        """End the tape; in a retake, judge the call first, so that the verdict is kept with it."""
+        if self.listener is not None and self.tape.ended is None:
+            call = self.listener.end(self.tape.seq, how, self.stream.wire.now_us())
+            self.tape.detail("model_call", details(call))
+        yield from self.tape.end(how, note=note)
 
     # -- what can go wrong ---------------------------------------------------------------------------------------------
 
@@ -313,7 +347,7 @@ class LivePart:
         ending = Ending.RESET
         if self.left:
             ending = Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT
-        yield from self.tape.end(ending, note=f"upstream: {event.message}")
+        yield from self.over(ending, note=f"upstream: {event.message}")
         for held in self.held:
             yield from stream.to_client(held)
         yield from stream.to_client(ResponseAbort(stream.stream_id))
@@ -335,9 +369,9 @@ class LivePart:
             ending = Ending.RESET
         self.tape.response_head(Answer(answer.status, b"", HTTP_1_1, answer.fields, offset_us=self.tape.offset_us, synthetic=True))
         self.tape.response_piece(answer.body)
-        yield from self.tape.end(ending, note=f"error: {message}")
+        yield from self.over(ending, note=f"error: {message}")
         wire.unreachable(self.request, message)
-        yield from local.send(stream, answer)  # type: ignore[misc]
+        yield from local.send(stream, answer)
         yield from stream.finish()
 
     def client_left(self, message: str) -> Commands:
@@ -350,7 +384,7 @@ class LivePart:
             yield from self.upgrade_over(Ending.CLIENT_LEFT)
             return
         if not self.request_over:
-            yield from self.tape.end(Ending.CLIENT_LEFT, note="the client left before its request was whole")
+            yield from self.over(Ending.CLIENT_LEFT, note="the client left before its request was whole")
             yield from self.cancel_upstream()
             yield from stream.finish()
             return
@@ -364,7 +398,7 @@ class LivePart:
 
     def give_up(self) -> Commands:
         """The bounds of reading on are reached."""
-        yield from self.tape.end(Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT)
+        yield from self.over(Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT)
         yield from self.cancel_upstream()
         yield from self.stream.finish()
 
@@ -383,7 +417,7 @@ class LivePart:
 
     def upgrade_over(self, how: Ending) -> Commands:
         stream = self.stream
-        yield from self.tape.end(how)
+        yield from self.over(how)
         if how is Ending.RESET:
             yield from stream.to_client(ResponseAbort(stream.stream_id))
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ class LocalAnswer:
     body: bytes
 
 
-def send(stream: WireStream, answer: LocalAnswer) -> Iterator[object]:
+def send(stream: WireStream, answer: LocalAnswer) -> Commands:
     """The commands that send a whole answer of ours."""
     method = stream.request.method if stream.request is not None else "GET"
     framed = frame_response(
@@ -97,7 +96,7 @@ class LocalPart:
             stream.wire.counted_local(self.request, self.channel, self.decision)
             if stream.wire.policy.mode is Mode.RECORD:
                 yield from self.keep(self.request, self.decision)
-        yield from send(stream, self.answer)  # type: ignore[misc]
+        yield from send(stream, self.answer)
         yield from stream.finish()
 
     def keep(self, request: Request, decision: Refuse) -> Commands:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mitmproxy import http
@@ -12,8 +13,10 @@ from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import ResponseData, ResponseEndOfMessage, ResponseTrailers
 
 from secondtake.cassettes import limits
+from secondtake.cassettes.adapters import CallKind
 from secondtake.cassettes.errors import RecordedError
-from secondtake.cassettes.exchange import EMPTY, Digest, Fields, Interim, Side
+from secondtake.cassettes.exchange import EMPTY, Answer, Answered, Body, Channel, Digest, Ending, Fields, Interim, Side
+from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.player import Live, Serve
 from secondtake.cassettes.streams import StreamRedactor
 from secondtake.proxy import local
@@ -21,8 +24,10 @@ from secondtake.proxy.arrival import BROKEN, Arrival, frame_serve
 from secondtake.proxy.commands import Await, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import HTTP_1_0, Delimiter, without_body
 from secondtake.proxy.handler import BEHIND_BYTES, READ_BYTES
-from secondtake.proxy.policy import Live as GoLive
+from secondtake.proxy.live import LivePart
 from secondtake.proxy.policy import Pace, Refuse
+from secondtake.proxy.retake import Claim, Listener, Outgoing
+from secondtake.proxy.tape import Tape
 from secondtake.proxy.translate import interim_message
 
 if TYPE_CHECKING:
@@ -41,6 +46,10 @@ class PlayedPart:
         self.channel = arrival.channel
         self.traits = arrival.traits
         self.found = arrival.found
+        self.tape: Tape | None = None
+        """In a retake: what is played is kept on the take as well, so that the take is whole by itself."""
+        if stream.wire.retake is not None:
+            self.tape = stream.wire.tape(self.request, self.channel, stream.handler)
         self.started_us = stream.wire.now_us()
         self.content: bytearray | None = bytearray()
         self.size_bytes = 0
@@ -48,6 +57,8 @@ class PlayedPart:
         self.kept: hashlib._Hash | None = None
         self.redacting: StreamRedactor | None = None
         self.answering = False
+        self.torn: RecordedError | None = None
+        """Damage found in a body while it was being sent."""
 
     def begin(self) -> Commands:
         """A client that waits for leave to send its body gets it from us, or the final answer it was refused with then."""
@@ -90,30 +101,85 @@ class PlayedPart:
             kept = Digest(self.kept.hexdigest())
         digest = Digest(self.raw.hexdigest()) if self.size_bytes else EMPTY
         content = bytes(self.content) if self.content is not None else None
-        live = Live(self.size_bytes, digest, content, kept)
+        claim = wire.retake.claims(self.request, content) if wire.retake is not None else None
+        if claim is not None and claim.kind is CallKind.COMPLETION:
+            yield from self.recast(claim, content)
+            return
         found = self.found
         if found is None:
             try:
-                found = wire.play(handler, self.request, live)
+                found = wire.play(handler, self.request, Live(self.size_bytes, digest, content, kept))
             except RecordedError as error:
-                wire.damaged(self.request, error)
-                yield from local.send(self.stream, wire.refusals.damaged(error))  # type: ignore[misc]
-                yield from self.stream.finish()
+                yield from self.damaged(error)
                 return
+        if claim is not None and isinstance(found, Miss):
+            yield from self.recast(claim, content)
+            return
         match wire.policy.decide(self.channel, found):
             case Serve() as serve:
-                wire.counted(self.request, self.channel, serve)
+                wire.counted(self.channel, serve.answered, reused=serve.reused)
                 yield from self.send(serve)
             case Refuse() as refusal:
-                wire.counted_local(self.request, self.channel, refusal)
-                yield from local.send(
-                    self.stream, wire.refusals.of(refusal, self.request, self.channel, host_known=wire.host_known(self.request))
-                )  # type: ignore[misc]
-                yield from self.stream.finish()
-            case GoLive():
-                raise AssertionError("nothing is live in replay")
+                yield from self.refuse(refusal)
+
+    def recast(self, claim: Claim, content: bytes | None) -> Commands:
+        """Send it to another model, to the one host it is for; or say why that cannot be done."""
+        stream, wire = self.stream, self.stream.wire
+        retake = wire.retake
+        assert retake is not None
+        channel = Channel.MODEL
+        if (tripped := retake.stopped(wire.now_us())) is not None:
+            yield from self.refuse(Refuse(f"stopped: {tripped.message}", adapter=claim.adapter))
+            return
+        if (why := wire.forbidden(self.request)) is not None:
+            yield from self.refuse(Refuse(why, adapter=claim.adapter))
+            return
+        outgoing = retake.prepare(claim, self.request, content) if content is not None else "the request is too large to be swapped"
+        if isinstance(outgoing, str):
+            yield from self.refuse(Refuse(f"not swapped: {outgoing}", adapter=claim.adapter))
+            return
+        if retake.credentials is not None:
+            ready = outgoing
+            sent = yield Await(lambda: retake.authorised(ready))
+            if isinstance(sent, str):
+                yield from self.refuse(Refuse(f"no credential: {sent}", adapter=claim.adapter))
+                return
+            assert isinstance(sent, Outgoing)
+            outgoing = sent
+        tape = self.tape or wire.tape(self.request, channel, stream.handler)
+        tape.collected(content or b"", claim.adapter)
+        for note in outgoing.notes:
+            tape.note(note)
+        live = LivePart(stream, self.request, channel, tape=tape, listener=Listener(retake, outgoing))
+        stream.part = live
+        yield from live.resume(outgoing.content)
+
+    def refuse(self, refusal: Refuse) -> Commands:
+        """Our own answer; in a retake, kept on the take like any other."""
+        stream, wire = self.stream, self.stream.wire
+        wire.counted_local(self.request, self.channel, refusal)
+        answer = wire.refusals.of(refusal, self.request, self.channel, host_known=wire.host_known(self.request))
+        if self.tape is not None:
+            tape = self.tape
+            tape.collected(bytes(self.content or b""))
+            tape.answered(Answered.MISS if refusal.miss is not None else Answered.LOCAL)
+            if refusal.miss is not None:
+                tape.detail("miss", str(refusal.miss.kind))
+            tape.response_head(Answer(answer.status, b"", "HTTP/1.1", answer.fields, synthetic=True))
+            tape.response_piece(answer.body)
+            yield from tape.end(Ending.REFUSED, note=f"refused: {refusal.reason}")
+        yield from local.send(stream, answer)
+        yield from stream.finish()
+
+    def damaged(self, error: RecordedError) -> Commands:
+        """The cassette holds damage where this answer should be: told, never taken for a miss."""
+        self.stream.wire.damaged(self.request, error)
+        yield from local.send(self.stream, self.stream.wire.refusals.damaged(error))
+        yield from self.stream.finish()
 
     def client_left(self, message: str) -> Commands:
+        if self.tape is not None:
+            yield from self.tape.end(Ending.CLIENT_LEFT)
         yield from self.stream.finish()
 
     def upstream(self, event: HttpEvent) -> Commands:
@@ -135,6 +201,14 @@ class PlayedPart:
                 if interim.status != 100 or not self.traits.expects_continue:
                     yield from self.until(interim.offset_us, paced=paced)
                     yield from stream.to_client(ResponseInterim(stream.stream_id, interim_message(interim)))
+        tape = self.tape
+        if tape is not None:
+            tape.collected(bytes(self.content or b""))
+            tape.answered(serve.answered)
+            tape.detail("source_seq", serve.seq)
+            for interim in answer.interim:
+                tape.interim(interim)
+            tape.response_head(replace(answer, body=Body(), trailers=(), interim=()))
         empty = without_body(method, answer.status)
         size = 0 if empty else serve.body.size_bytes
         broken = serve.ended in BROKEN
@@ -147,7 +221,14 @@ class PlayedPart:
         yield from stream.to_client(head)
         if not empty and size:
             yield from self.pieces(serve, joined=framed.delimiter in (Delimiter.LENGTH, Delimiter.CLOSE) and not paced, paced=paced)
-        if not stream.client_waiting():
+        if tape is not None:
+            if answer.trailers:
+                tape.response_trailers(answer.trailers)
+            yield from tape.end(serve.ended if stream.client_waiting() else Ending.CLIENT_LEFT)
+        if self.torn is not None or not stream.client_waiting():
+            if self.torn is not None:
+                stream.wire.damaged(self.request, self.torn)
+                yield from stream.to_client(ResponseAbort(stream.stream_id))
             yield from stream.finish()
             return
         if broken and not empty:
@@ -173,9 +254,15 @@ class PlayedPart:
             while offset < end:
                 if not stream.client_waiting():
                     return
-                data = body.read(offset, min(READ_BYTES, end - offset))
+                try:
+                    data = body.read(offset, min(READ_BYTES, end - offset))
+                except RecordedError as error:
+                    self.torn = error
+                    return
                 if not data:
                     raise AssertionError("a body shorter than it said")
+                if self.tape is not None:
+                    self.tape.response_piece(data, due_us)
                 yield from stream.to_client(ResponseData(stream.stream_id, data))
                 offset += len(data)
                 unflushed += len(data)

@@ -30,7 +30,7 @@ class Pace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Send it to the world and record it."""
+    """Send it to the world and record it. (A retake's model calls go out too, as another model's: see retake.py.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Refuse:
     reason: str
     """One word: `miss`, `ws-refused`, `telemetry`, `strict`, `names-disagree`, `own-address`, …"""
     miss: Miss | None = None
+    adapter: str | None = None
+    """The wire format of a model call that is refused for another reason than a miss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,8 @@ class Policy:
             case _:
                 assert_never(self.mode)
 
-    def decide(self, channel: Channel, found: Serve | Miss) -> Serve | Refuse | Live:
-        """By what the cassette holds. In replay nothing is ever live; a retake's model calls are issue 3's."""
+    def decide(self, channel: Channel, found: Serve | Miss) -> Serve | Refuse:
+        """By what the cassette holds. Nothing is ever live by this: a retake's model calls were claimed before."""
         if isinstance(found, Serve):
             return found
         if channel is Channel.TELEMETRY:

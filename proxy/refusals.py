@@ -71,6 +71,8 @@ class Refusals:
 
     def of(self, decision: Refuse, request: Request, channel: Channel, *, host_known: bool = True) -> LocalAnswer:
         """By reason."""
+        if decision.adapter is not None:
+            return self.model(decision.adapter, decision.reason)
         match decision.reason:
             case "telemetry":
                 return LocalAnswer(204, ((REASON_FIELD, b"telemetry"),), b"")
@@ -88,6 +90,12 @@ class Refusals:
                 )
             case reason:
                 return _text(403, "refused", reason)
+
+    def model(self, adapter: str, why: str) -> LocalAnswer:
+        """A model call that is not sent, in its provider's own error shape."""
+        shaped = adapters.refusal(adapter, "refused", f"secondtake: {why}")
+        fields = tuple(field for field in shaped.fields if field[0].lower() not in (b"content-length", b"x-should-retry"))
+        return LocalAnswer(shaped.status, (*fields, *NO_RETRY, (b"Content-Length", b"%d" % len(shaped.body))), shaped.body)
 
     def miss(self, miss: Miss, request: Request, channel: Channel, *, host_known: bool) -> LocalAnswer:
         """Not on the cassette."""

@@ -77,6 +77,7 @@ def choose(request: Request, connect: tuple[str, int] | None, routes: Routes, up
     else:
         scheme, prefix, authority, rule, trusted = request.scheme, "", "", "", False
         host, port = connect or (request.host, request.port)
+        prefix = _without_overlap(prefix, request.path)
     tls = scheme == "https"
     via = upstream.via(scheme, host, port)
     base = Route((host, port), tls, None, (host, port), trusted, authority.encode(), prefix.encode(), rule=rule)
@@ -89,6 +90,16 @@ def _through(base: Route, via: Via) -> Route:
         return Route(base.address, True, spec(via), via.address, True, base.authority, base.prefix, rule=base.rule, proxy=via)
     fields: Fields = ((b"Proxy-Authorization", via.authorization),) if via.authorization else ()
     return Route(via.address, via.scheme == "https", None, via.address, True, base.authority, base.prefix, True, fields, base.rule, via)
+
+
+def _without_overlap(prefix: str, path: bytes) -> str:
+    """What of a URL's path goes before a request's: of `/api/v1` and `/v1/messages`, `/api`, so that either way of writing it works."""
+    parts = prefix.split("/")
+    for start in range(1, len(parts)):
+        tail = "/" + "/".join(parts[start:])
+        if path.startswith(tail.encode() + b"/"):
+            return "/".join(parts[:start])
+    return prefix
 
 
 def spec(via: Via) -> ServerSpec:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from secondtake.cassettes import limits
 from secondtake.cassettes.channels import classify
-from secondtake.cassettes.content import Opaque, codings, decode
-from secondtake.cassettes.errors import NotStored, TooLarge
-from secondtake.cassettes.exchange import Answer, Channel, Ending, Fields, Interim, Request
+from secondtake.cassettes.content import plain
+from secondtake.cassettes.errors import NotStored
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Interim, Request
 from secondtake.cassettes.match import request_keys
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases
 from secondtake.cassettes.recorder import Recording
@@ -54,6 +54,7 @@ class Tape:
         """What tells a POST's channel: its body, up to a bound, until the request is whole."""
         self._done = done
         self.ended: Ending | None = None
+        self.seq = recording.seq
 
     @property
     def offset_us(self) -> int:
@@ -74,11 +75,19 @@ class Tape:
     def request_end(self, trailers: Fields = ()) -> None:
         """The request is whole: its body may say more of its channel than its head did."""
         if self._body is not None:
-            channel, adapter = self._classify(self._request, _plain(bytes(self._body), self._request.fields))
+            channel, adapter = self._classify(self._request, plain(bytes(self._body), self._request.fields))
             self._body = None
             if adapter is not None or channel is not self._channel:
                 self._recording.reclassify(channel, adapter)
         self._keep(self._recording.request_end(trailers, self.offset_us))
+
+    def collected(self, content: bytes, adapter: str | None = None) -> None:
+        """The whole request at once, where it was read before it was decided about."""
+        if content:
+            self.request_piece(content)
+        self.request_end()
+        if adapter is not None:
+            self._recording.reclassify(Channel.MODEL, adapter)
 
     def interim(self, interim: Interim) -> None:
         self._keep(self._recording.interim(interim))
@@ -86,11 +95,20 @@ class Tape:
     def response_head(self, answer: Answer) -> None:
         self._keep(self._recording.response_head(answer))
 
-    def response_piece(self, data: bytes) -> None:
-        self._keep(self._recording.response_piece(data, self.offset_us))
+    def response_piece(self, data: bytes, offset_us: int | None = None) -> None:
+        """`offset_us` is given where the piece is played, and its recorded moment is what is kept."""
+        self._keep(self._recording.response_piece(data, self.offset_us if offset_us is None else offset_us))
 
     def response_trailers(self, trailers: Fields) -> None:
         self._keep(self._recording.response_trailers(trailers))
+
+    def answered(self, how: Answered) -> None:
+        """How it was answered, where that is not live."""
+        self._recording.answered(how)
+
+    def detail(self, name: str, value: object) -> None:
+        """A value for `Exchange.details`; nothing of the wire's bytes."""
+        self._recording.detail(name, value)
 
     def forwarded(self, rule: str) -> None:
         self._recording.forwarded(rule)
@@ -211,15 +229,3 @@ class Tapes:
 
         self._writer.commit(end, done)
         return future
-
-
-def _plain(content: bytes, fields: Fields) -> bytes | None:
-    """A body without its content codings, None where they cannot be undone within bounds."""
-    names = codings(fields)
-    if not names:
-        return content
-    try:
-        found = decode(content, names)
-    except TooLarge:
-        return None
-    return None if isinstance(found, Opaque) else found
