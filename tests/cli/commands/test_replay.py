@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
