@@ -16,7 +16,7 @@ JSON: Fields = ((b"content-type", b"application/json"),)
 ASK = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}).encode()
 
 
-def answer(*blocks: dict[str, object]) -> bytes:
+def answer(*blocks: Mapping[str, object]) -> bytes:
     """A Messages answer of these content blocks."""
     return json.dumps({"type": "message", "role": "assistant", "model": "m", "content": blocks, "stop_reason": "end_turn"}).encode()
 
