@@ -20,7 +20,7 @@ from typing import assert_never
 
 from aiohttp import web
 
-from secondtake.harness.provider import anthropic, chat, gemini
+from secondtake.harness.provider import anthropic, bedrock, chat, gemini
 from secondtake.harness.provider.anthropic import Anthropic
 from secondtake.harness.provider.chat import Chat
 from secondtake.harness.provider.gemini import Gemini
@@ -68,6 +68,11 @@ class Seen:
         """The first value of a header field."""
         wanted = name.lower().encode()
         return next((v.decode("latin-1") for n, v in self.fields if n.lower() == wanted), None)
+
+    @property
+    def signer(self) -> str | None:
+        """The access key ID of a request that is signed as AWS asks (SigV4). The signature itself is not checked."""
+        return _signer(self.field("authorization") or "")
 
 
 class _CountingSocket(socket.socket):
@@ -180,6 +185,12 @@ class Provider:
             verb = gemini_path[2]
             wire = Gemini(sse=request.query.get("alt") == "sse")
             return await self._call(request, seen, wire, gemini_path[1], verb.startswith("stream"), count=verb == "countTokens")
+        runtime = bedrock.PATH.search(path)
+        if runtime:
+            verb = runtime[2]
+            return await self._call(
+                request, seen, bedrock.wire_of(verb), runtime[1], verb.endswith("-stream"), count=verb == "count-tokens"
+            )
         if path.endswith("/v1/messages"):
             return await self._call(request, seen, Anthropic())
         if path.endswith("/v1/messages/count_tokens"):
@@ -188,10 +199,14 @@ class Provider:
             return await self._call(request, seen, Chat())
         if path.endswith("/responses"):
             return await self._call(request, seen, Responses())
+        if path.endswith("/responses/input_tokens"):
+            return await self._call(request, seen, Responses(), count=True)
         return _json({"error": {"message": f"no such path: {path}", "type": "not_found_error"}}, 404)
 
     def _models(self, request: web.Request) -> web.StreamResponse:
         models = self.script.models()
+        if request.path == "/foundation-models":
+            return _json(bedrock.model_list(models))
         listed, _, wanted = request.path.partition("/models")
         if listed.endswith("/v1beta") or "x-goog-api-key" in request.headers or "key" in request.query:
             one, many = gemini.model_entry, gemini.model_list
@@ -333,11 +348,16 @@ def _credential(request: web.Request) -> str | None:
     """What the call authenticates with, wherever this provider's clients put it."""
     bearer = request.headers.get("authorization", "")
     plain = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key") or request.headers.get("api-key")
-    return plain or bearer.partition(" ")[2].strip() or request.query.get("key") or None
+    return plain or _signer(bearer) or bearer.partition(" ")[2].strip() or request.query.get("key") or None
+
+
+def _signer(authorization: str) -> str | None:
+    match = re.match(r"AWS4-HMAC-SHA256 .*?Credential=([^/,]+)/", authorization)
+    return match[1] if match else None
 
 
 def _failed(wire: Wire, call: Call | None, failure: Failure) -> web.StreamResponse:
-    fields = dict(wire.fields(call))
+    fields = dict(wire.failed_fields(call, failure))
     if failure.retry_after_s is not None:
         fields["retry-after"] = str(failure.retry_after_s)
     return _json(wire.error(call, failure), failure.status, fields)

@@ -85,6 +85,10 @@ class Wire(Protocol):
     def fields(self, call: Call | None) -> Mapping[str, str]:
         """Header fields this provider adds to every answer."""
 
+    def failed_fields(self, call: Call | None, failure: Failure) -> Mapping[str, str]:
+        """The same for an error answer."""
+        return self.fields(call)
+
 
 def compact(value: object) -> str:
     """JSON without white space, as providers send it."""
