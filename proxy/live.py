@@ -34,10 +34,8 @@ from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInter
 from secondtake.proxy.framing import (
     HTTP_1_0,
     HTTP_1_1,
-    HTTP_2,
     Delimiter,
     content_length,
-    frame_request,
     frame_response,
     tokens,
     values,
@@ -48,6 +46,7 @@ from secondtake.proxy.retake import Listener, details
 from secondtake.proxy.tape import Tape
 from secondtake.proxy.terminal import Tail
 from secondtake.proxy.translate import answer_of, interim_of
+from secondtake.proxy.upward import head_up
 
 if TYPE_CHECKING:
     from secondtake.proxy.stream import Commands, WireStream
@@ -134,59 +133,11 @@ class LivePart:
 
     def message(self, *, http2: bool, has_body: bool) -> http.Request:
         """The head as it goes up, each difference to the client's declared on the tape."""
-        request, route, tape = self.outgoing, self.route, self.tape
-        protocol = HTTP_2 if http2 else HTTP_1_1
-        fields, dropped = frame_request(request.fields, protocol=protocol, has_body=has_body)
-        if dropped:
-            tape.forwarded("hop-by-hop")
-        if self.stream.wire.drops_validators(request, self.channel):
-            kept = tuple(field for field in fields if field[0].lower() not in (b"if-none-match", b"if-modified-since"))
-            if kept != fields:
-                fields = kept
-                tape.forwarded("validators-dropped")
-        if self.listener is not None:
-            tape.forwarded("model-swap")
-        if (request.protocol == HTTP_2) != http2:
-            tape.forwarded("version-conversion")
-        given = values(fields, b"host")
-        named = request.named.host.encode("latin-1") if request.named.host else given[0] if given else b""
-        authority = route.authority or named
-        if route.rule:
-            tape.forwarded(route.rule)
-        if http2:
-            fields = tuple((name.lower(), value) for name, value in fields if name.lower() != b"host")
-            absolute = authority
-        else:
-            absolute = b""
-            if given:
-                fields = tuple((name, authority if name.lower() == b"host" and route.authority else value) for name, value in fields)
-            elif authority:
-                fields = ((b"Host", authority), *fields)
-            cookies = values(fields, b"cookie")
-            if len(cookies) > 1:  # RFC 9113 8.2.3: HTTP/2 may split it, HTTP/1 may not
-                first = next(name for name, _ in fields if name.lower() == b"cookie")
-                fields = (*(field for field in fields if field[0].lower() != b"cookie"), (first, b"; ".join(cookies)))
-            if has_body and not values(fields, b"content-length") and not values(fields, b"transfer-encoding"):
-                fields = (*fields, (b"Transfer-Encoding", b"chunked"))
-            if route.absolute:
-                absolute = authority
-                fields = (*fields, *route.fields)
-            elif self.stream.parent.connect is None and self.request.scheme == "http":
-                tape.forwarded("target-form")
-        return http.Request(
-            route.address[0],
-            route.address[1],
-            request.method.encode("latin-1"),
-            (b"https" if route.tls else b"http"),
-            absolute,
-            route.prefix + request.path,
-            b"HTTP/2.0" if http2 else b"HTTP/1.1",
-            http.Headers(fields),
-            None,
-            None,
-            0.0,
-            None,
-        )
+        drops = self.stream.wire.drops_validators(self.request, self.channel)
+        made, rules = head_up(self.outgoing, self.route, http2=http2, has_body=has_body, drops_validators=drops)
+        for rule in (*(("model-swap",) if self.listener is not None else ()), *rules):
+            self.tape.forwarded(rule)
+        return made
 
     def request_data(self, data: bytes) -> Commands:
         if self.tape.ended is not None:

@@ -152,7 +152,7 @@ class PlayedPart:
             tape.note(note)
         live = LivePart(stream, self.request, channel, tape=tape, listener=Listener(retake, outgoing))
         stream.part = live
-        yield from live.resume(outgoing.content)
+        yield from live.resume(outgoing.body)
 
     def refuse(self, refusal: Refuse) -> Commands:
         """Our own answer; in a retake, kept on the take like any other."""

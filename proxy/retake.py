@@ -38,7 +38,7 @@ class Outgoing:
 
     claim: Claim
     request: Request
-    content: bytes
+    body: bytes
     requested: tuple[str, ...]
     forwarded: str
     notes: tuple[str, ...]
@@ -110,7 +110,7 @@ class Retake:
         """The same with the real credential in place of the agent's, or why there is none."""
         assert self.credentials is not None
         try:
-            request = await self.credentials.apply(outgoing.claim.adapter, outgoing.request, outgoing.content)
+            request = await self.credentials.apply(outgoing.claim.adapter, outgoing.request, outgoing.body)
         except RecordedError as error:
             return str(error)
         return replace(outgoing, request=request)
