@@ -12,6 +12,7 @@ from operator import attrgetter
 from secondtake.cassettes import content as codings
 from secondtake.cassettes import limits
 from secondtake.cassettes.canonical import canonical_target, media_type
+from secondtake.cassettes.control import endpoint
 from secondtake.cassettes.exchange import Answer, Channel, Digest, Ending, Exchange, Request, Source
 from secondtake.cassettes.match import normal_key
 from secondtake.cassettes.memory import Recorded, Row
@@ -29,6 +30,7 @@ SMALL_BODIES = 512
 _CUT = frozenset((Ending.RESET, Ending.CLIENT_LEFT, Ending.TIMEOUT, Ending.RECORDER_DIED, Ending.REFUSED, Ending.TLS_FAILED))
 
 IDEMPOTENT = ("GET", "HEAD")
+SWITCHING_PROTOCOLS = 101
 
 _UNCOUNTED = frozenset(
     (
@@ -71,7 +73,7 @@ class Terms:
 class Kept:
     """A recorded exchange that has an answer, as a player needs it, read once."""
 
-    __slots__ = ("_terms", "answer", "dropped", "exchange", "plain", "position")
+    __slots__ = ("_terms", "answer", "dropped", "exchange", "plain", "position", "withheld")
 
     def __init__(self, position: int, exchange: Exchange, answer: Answer) -> None:
         self.position = position
@@ -79,6 +81,8 @@ class Kept:
         self.answer = answer
         self.plain = exchange.details.get("response_kept") == "decoded"
         """The body is kept decoded under its label, because a secret stood in it."""
+        self.withheld = "response_withheld" in exchange.details
+        """Of the body nothing but a seal was kept: it is never served."""
         self.dropped = "validators-dropped" in exchange.forwarded
         """The origin was asked without the client's validators, so its answer does not honour them."""
         self._terms: Terms | None = None
@@ -109,13 +113,14 @@ class Catalogue:
         self._queues: dict[tuple[bool, bytes], tuple[int, ...]] = {}
         self._normal: dict[bytes, list[int]] | None = None
         self._resources: dict[tuple[str, str, int, bytes], list[int]] | None = None
+        self._endpoints: dict[tuple[Channel, str, str, bytes], list[int]] | None = None
         self._kept: dict[int, Kept] = {}
         self._small: dict[Digest, Source] = {}
         self.superseded: set[int] = set()
         exact, vcs = self._exact, Channel.VCS
         for position, row in enumerate(rows):
             keys = row.keys
-            if keys is None or row.status is None or row.status == 101:
+            if keys is None or row.status is None or row.status == SWITCHING_PROTOCOLS:
                 continue
             if row.channel is vcs and not allow_push and is_push(row.path):
                 continue
@@ -172,6 +177,15 @@ class Catalogue:
         request = self.cassette.exchange(self.rows[position].seq).request
         content = self.request_content(request)
         return normal_key(request, content, request.body.digest, rules=self.rules, aliases=self.aliases)
+
+    def endpoint(self, channel: Channel, request: Request) -> Sequence[int]:
+        """Positions of `channel` that were asked of the same endpoint, whatever was sent there, in order."""
+        if self._endpoints is None:
+            self._endpoints = {}
+            for position, row in enumerate(self.rows):
+                if row.status is not None and row.status != SWITCHING_PROTOCOLS and row.channel is not Channel.MODEL:
+                    self._endpoints.setdefault((row.channel, row.method, row.host, endpoint(row.path)), []).append(position)
+        return self._endpoints.get((channel, request.method, request.host, endpoint(request.path)), ())
 
     def request_content(self, request: Request) -> bytes | None:
         """The kept bytes of a recorded request, None when they are too many to hold."""

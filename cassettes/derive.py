@@ -267,7 +267,7 @@ def _tiles(request: Request, positions: Sequence[int], catalogue: Catalogue) -> 
             continue
         kept = catalogue.kept(position)
         found = content_range(field(kept.answer.fields, b"content-range"))
-        if found is None or kept.plain or not kept.complete or not same_form(kept, request):
+        if found is None or kept.plain or kept.withheld or not kept.complete or not same_form(kept, request):
             continue
         start, stop, size = found
         if kept.answer.body.size_bytes != stop - start:

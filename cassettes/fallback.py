@@ -5,11 +5,15 @@ Used only after content found nothing, and only for the channels that `Session` 
 
 from __future__ import annotations
 
-from secondtake.cassettes.canonical import split_target
+from collections.abc import Sequence
+from http import HTTPStatus
+
 from secondtake.cassettes.catalogue import Catalogue
+from secondtake.cassettes.control import is_transient, question
 from secondtake.cassettes.derived import Derived
 from secondtake.cassettes.differences import Found, body_differences
 from secondtake.cassettes.exchange import Answered, Channel, Ending, Request
+from secondtake.cassettes.grants import form_of, grant
 from secondtake.cassettes.indexes import Kind, index_path, normal_name
 from secondtake.cassettes.match import meaning
 from secondtake.cassettes.misses import printable
@@ -21,24 +25,62 @@ POSITIONS = 8
 """Unplayed calls that are looked at when a model call is placed by its position."""
 
 
-def by_endpoint(catalogue: Catalogue, used: bytearray, request: Request, channel: Channel) -> Serve | None:
-    """A recorded answer of the same endpoint whatever was sent: a success where there is one."""
-    path = split_target(request.path)[0]
-    best: int | None = None
-    for position, row in enumerate(catalogue.rows):
-        if row.status is None or row.channel is not channel or (row.host, row.method) != (request.host, request.method):
-            continue
-        if split_target(row.path)[0] == path and (best is None or row.status < 300 <= (catalogue.rows[best].status or 0)):
-            best = position
+BY_ENDPOINT = frozenset((Channel.AUTH, Channel.CONTROL, Channel.TELEMETRY))
+
+
+def by_endpoint(catalogue: Catalogue, used: bytearray, request: Request, content: bytes | None, channel: Channel) -> Serve | None:
+    """A recorded answer of the same endpoint whatever else was sent.
+
+    Flags and settings (`control`): those of the same question in the order they were given, then the last again; `normalised`, because
+    what is left out is named (control.py). Logins: a success of the same grant, in order, then the last again. Telemetry: a success,
+    always; a refusal that makes clients try again is not repeated. Both count as `local`.
+    """
+    found = catalogue.endpoint(channel, request)
+    match channel:
+        case Channel.CONTROL:
+            asked = question(request.path, content)
+            found = [position for position in found if question(catalogue.rows[position].path, _sent(catalogue, position)) == asked]
+            how, order = Answered.NORMALISED, (_lasting(catalogue, found) or [])
+        case Channel.AUTH:
+            named = _grant(request, content)
+            same = [position for position in found if _grant(_request(catalogue, position), _sent(catalogue, position)) == named]
+            how, order = Answered.LOCAL, _successes(catalogue, same) or _successes(catalogue, found)
+            found = order or same or found
+        case _:
+            how, order = Answered.LOCAL, _successes(catalogue, found) or _lasting(catalogue, found)
+            found = order
+    best = next((position for position in found if not used[position]), order[-1] if order else None)
     if best is None:
         return None
-    found = readable(catalogue.kept(best), request, catalogue)
-    if found is None:
+    kept = catalogue.kept(best)
+    answer = readable(kept, request, catalogue)
+    if answer is None:
         return None
-    body = found.body if isinstance(found, Derived) else catalogue.body(found.answer)
-    note = f"answered as {channel} of exchange {catalogue.rows[best].seq}, whatever was sent"
+    body = answer.body if isinstance(answer, Derived) else catalogue.body(answer.answer)
+    note = f"answered as {channel} of exchange {kept.exchange.seq}, whatever was sent"
     reused, used[best] = bool(used[best]), 1
-    return Serve(found.answer, body, Ending.COMPLETE, Answered.LOCAL, catalogue.rows[best].seq, reused, (note,))
+    return Serve(answer.answer, body, Ending.COMPLETE, how, kept.exchange.seq, reused, (note,), channel, kept.exchange.details)
+
+
+def _successes(catalogue: Catalogue, positions: Sequence[int]) -> Sequence[int]:
+    return [position for position in positions if (catalogue.rows[position].status or 0) < HTTPStatus.MULTIPLE_CHOICES]
+
+
+def _lasting(catalogue: Catalogue, positions: Sequence[int]) -> Sequence[int]:
+    return [position for position in positions if not is_transient(catalogue.rows[position].status or 0)]
+
+
+def _request(catalogue: Catalogue, position: int) -> Request:
+    return catalogue.kept(position).exchange.request
+
+
+def _sent(catalogue: Catalogue, position: int) -> bytes | None:
+    return catalogue.request_content(_request(catalogue, position))
+
+
+def _grant(request: Request, content: bytes | None) -> str | None:
+    form = form_of(request, content)
+    return grant(form) or form.get("Action")
 
 
 def by_position(catalogue: Catalogue, used: bytearray, request: Request, content: bytes) -> Serve | None:
@@ -67,7 +109,7 @@ def by_position(catalogue: Catalogue, used: bytearray, request: Request, content
         notes = tuple(f"differs at {item.where} `{printable(item.path, 200)}`" for item in differing.items)
         used[position] = 1
         body = answer.body if isinstance(answer, Derived) else catalogue.body(kept.answer)
-        return Serve(answer.answer, body, kept.exchange.ended, Answered.POSITIONAL, row.seq, False, notes)
+        return Serve(answer.answer, body, kept.exchange.ended, Answered.POSITIONAL, row.seq, False, notes, row.channel)
     return None
 
 

@@ -35,6 +35,8 @@ class MissKind(StrEnum):
     """A WebSocket upgrade: none is replayed."""
     PUSH_REFUSED = "push-refused"
     """A `git push`: it would change another repository, and is refused in replay unless asked for."""
+    WITHHELD = "withheld"
+    """Recorded, but nothing of its answer's body was kept, because what it held could not be judged (redact.py)."""
     OUT_OF_SCOPE = "out-of-scope"
     ESCAPE = "escape"
 
@@ -73,6 +75,7 @@ _WHY = {
     MissKind.MODEL_DIVERGED: "not recorded: this model call differs from every recorded one",
     MissKind.WS_REFUSED: "websockets are not replayed",
     MissKind.PUSH_REFUSED: "a push is refused in replay",
+    MissKind.WITHHELD: "recorded, but the body of its answer was withheld",
     MissKind.OUT_OF_SCOPE: "out of scope",
     MissKind.ESCAPE: "went around the proxy",
 }

@@ -17,7 +17,7 @@ from secondtake.cassettes.conditional import Conditions
 from secondtake.cassettes.derive import conditional, derive, same_form, still_holds
 from secondtake.cassettes.derived import Derived
 from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
-from secondtake.cassettes.fallback import by_endpoint, by_position, known_index
+from secondtake.cassettes.fallback import BY_ENDPOINT, by_endpoint, by_position, known_index
 from secondtake.cassettes.match import exact_key, normal_key
 from secondtake.cassettes.memory import Recorded, Row
 from secondtake.cassettes.misses import Miss, MissKind, describe
@@ -61,6 +61,8 @@ class _Search:
     variant: bool = False
     withheld: bool = False
     """Nothing of the live body may be kept, not even a keyed fingerprint, so only its address was compared."""
+    sealed: bool = False
+    """Recorded, and the body of its answer withheld."""
     compared: Request | None = None
     content: bytes | None = b""
     notes: list[str] = field(default_factory=list)
@@ -116,7 +118,7 @@ class Session:
             position = queue[index]
             if used[position]:
                 continue
-            served = self._fitted(position, queue, request, how, reused=False)
+            served = self._fitted(position, queue, request, how, search, reused=False)
             if served is not None:
                 used[position] = 1
                 return served
@@ -124,7 +126,7 @@ class Session:
         if repeats:
             for index in range(size - 1, -1, -1):
                 if used[queue[index]]:
-                    served = self._fitted(queue[index], queue, request, how, reused=True)
+                    served = self._fitted(queue[index], queue, request, how, search, reused=True)
                     if served is not None:
                         return served
         if repeats or start < size:
@@ -139,10 +141,16 @@ class Session:
                 return reuse
         return self._player.options.reuse
 
-    def _fitted(self, position: int, queue: tuple[int, ...], request: Request, how: Answered, *, reused: bool) -> Serve | None:
+    def _fitted(
+        self, position: int, queue: tuple[int, ...], request: Request, how: Answered, search: _Search, *, reused: bool
+    ) -> Serve | None:
         """The recorded exchange as this client can be given it, or None when it must not get it."""
         kept = self._catalogue.kept(position)
         recorded = kept.exchange.request
+        if kept.withheld and kept.answer.body.size_bytes:
+            search.sealed = True
+            self._used[position] = 1
+            return None
         if recorded.fields == request.fields and not kept.plain and not kept.dropped:
             found: Kept | Derived = kept
             notes: tuple[str, ...] = ()
@@ -157,9 +165,11 @@ class Session:
         if len(queue) > 1:
             notes += self._ambiguous(position, queue)
         if isinstance(found, Derived):
-            return Serve(found.answer, found.body, kept.exchange.ended, Answered.DERIVED, kept.exchange.seq, reused, found.notes + notes)
-        body = self._catalogue.body(kept.answer)
-        return Serve(kept.answer, body, kept.exchange.ended, how, kept.exchange.seq, reused, notes)
+            answer, body, how, notes = found.answer, found.body, Answered.DERIVED, found.notes + notes
+        else:
+            answer, body = kept.answer, self._catalogue.body(kept.answer)
+        exchange = kept.exchange
+        return Serve(answer, body, exchange.ended, how, exchange.seq, reused, notes, exchange.channel, exchange.details)
 
     def _fit(self, kept: Kept, request: Request) -> Kept | Derived | None:
         if not same_form(kept, request):
@@ -210,18 +220,18 @@ class Session:
             derived = derive(compared, catalogue, self._used)
             if derived is not None:
                 self._used[derived.position] |= derived.plays
-                seq = catalogue.rows[derived.position].seq
-                return Serve(derived.answer, derived.body, Ending.COMPLETE, Answered.DERIVED, seq, False, derived.notes)
+                row = catalogue.rows[derived.position]
+                return Serve(derived.answer, derived.body, Ending.COMPLETE, Answered.DERIVED, row.seq, False, derived.notes, row.channel)
         return self._last_resort(search)
 
     def _last_resort(self, search: _Search) -> Serve | Miss:
-        """What is answered although its content was not recorded: logins, telemetry, and, if asked for, model calls by position."""
+        """What is answered although its content was not recorded: logins, flags, telemetry, and, if asked for, model calls by position."""
         request = search.compared
         assert request is not None
         channel, _ = self._classify(request, search.content)
         served: Serve | None = None
-        if channel in (Channel.AUTH, Channel.TELEMETRY):
-            served = by_endpoint(self._catalogue, self._used, request, channel)
+        if channel in BY_ENDPOINT:
+            served = by_endpoint(self._catalogue, self._used, request, search.content, channel)
         elif channel is Channel.MODEL and self._player.options.positional and search.content:
             served = by_position(self._catalogue, self._used, request, search.content)
         return served or self._miss(None, search)
@@ -259,6 +269,8 @@ class Session:
         return Miss(kind, closest, describe(kind, request, closest), channel, adapter)
 
     def _kind(self, request: Request, channel: Channel, search: _Search) -> MissKind:
+        if search.sealed:
+            return MissKind.WITHHELD
         if search.exhausted:
             return MissKind.EXHAUSTED
         if search.variant:

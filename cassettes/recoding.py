@@ -16,7 +16,9 @@ from secondtake.cassettes.sources import Undone
 
 
 def readable(kept: Kept, request: Request, catalogue: Catalogue) -> Kept | Derived | None:
-    """The recorded answer if this client can read its coding, else the same decoded; None when it cannot be decoded."""
+    """The recorded answer if this client can read its coding, else the same decoded; None when it cannot be decoded or was withheld."""
+    if kept.withheld and kept.answer.body.size_bytes:
+        return None
     if not kept.terms.codings:
         return kept
     wanted = field(request.fields, b"accept-encoding")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from secondtake.cassettes.channels import Recognise
-from secondtake.cassettes.exchange import Answer, Answered, Digest, Ending, Request, Source
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Digest, Ending, Request, Source
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases, Rule
 from secondtake.cassettes.volatile import RULES
 
@@ -65,5 +66,10 @@ class Serve:
     ended: Ending
     answered: Answered
     seq: int
+    """Of the exchange it is from; 0 where none gave it."""
     reused: bool = False
     notes: tuple[str, ...] = ()
+    channel: Channel | None = None
+    """Of the exchange it is from."""
+    details: Mapping[str, object] | None = None
+    """`Exchange.details` of the exchange it is from, for what has to be made of its answer (logins.py)."""
