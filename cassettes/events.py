@@ -65,10 +65,9 @@ class Event:
     """Bytes by their SHA-256."""
 
 
-def line(event: Event, *, run_id: str | None = None, fixture: str | None = None) -> str:
-    """The event as one line of JSON, without its end. The names `run_id`, `fixture`, `model`, `event`, `tool`, `exit_code` and
-    `stdout_sha256` are fixed."""
-    head: dict[str, Json] = {
+def fields(event: Event, *, run_id: str | None = None, fixture: str | None = None) -> dict[str, Json]:
+    """The event as one object. The names `run_id`, `fixture`, `model`, `event`, `tool`, `exit_code` and `stdout_sha256` are fixed."""
+    return {
         "run_id": run_id,
         "fixture": fixture,
         "model": event.model,
@@ -76,8 +75,13 @@ def line(event: Event, *, run_id: str | None = None, fixture: str | None = None)
         "sequence": event.sequence,
         "offset_us": event.offset_us,
         "exchange": event.exchange,
+        **event.data,
     }
-    return json.dumps({**head, **event.data}, ensure_ascii=True, separators=(",", ":"))
+
+
+def line(event: Event, *, run_id: str | None = None, fixture: str | None = None) -> str:
+    """The event as one line of JSON, without its end."""
+    return json.dumps(fields(event, run_id=run_id, fixture=fixture), ensure_ascii=True, separators=(",", ":"))
 
 
 def contents(cassette: Recorded) -> Content:

@@ -5,7 +5,7 @@ The rules are data (`*.toml` beside this file), each with a version and its sour
 
 from __future__ import annotations
 
-from secondtake.cassettes.pins.explain import Pin, explain, provider_of
+from secondtake.cassettes.pins.explain import Pin, explain, looks_like, provider_of
 from secondtake.cassettes.pins.tables import PROVIDERS, PinClass, Table, table, versions
 
-__all__ = ["PROVIDERS", "Pin", "PinClass", "Table", "explain", "provider_of", "table", "versions"]
+__all__ = ["PROVIDERS", "Pin", "PinClass", "Table", "explain", "looks_like", "provider_of", "table", "versions"]

@@ -65,6 +65,27 @@ def provider_of(adapter: str, host: str) -> str:
     return _FAMILIES.get(adapter, "gateway")
 
 
+_LOOKS = tuple(
+    (provider, re.compile(start))
+    for provider, start in (
+        ("vertex", r"claude-[a-z0-9-]+@|publishers/|projects/|endpoints/"),
+        ("anthropic", r"claude-|(?:opus|sonnet|haiku|best|default|opusplan)$"),
+        ("bedrock", r"arn:aws|(?:[a-z-]+\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|writer|stability)\."),
+        ("openai", r"gpt-|o\d|chatgpt|codex|ft:|computer-use|davinci|babbage"),
+        ("gemini", r"(?:models/)?(?:gemini|gemma|learnlm)-|tunedModels/"),
+        ("xai", r"grok-"),
+        ("mistral", r"(?:open-)?(?:mistral|mixtral|codestral|ministral|magistral|devstral|pixtral)-"),
+        ("huggingface", r"[^@]+@[0-9a-f]{40}$"),
+        ("ollama", r"(?:[^@]+@)?sha256[:-]|[a-z0-9._-]+:[a-z0-9._-]+$"),
+    )
+)
+
+
+def looks_like(identity: str) -> str:
+    """Which table explains an ID about which nothing else is known: by how vendors write theirs, else a gateway's."""
+    return next((provider for provider, start in _LOOKS if start.match(identity)), "gateway")
+
+
 def _vendor(host: str) -> str:
     if host.endswith(".mistral.ai"):
         return "mistral"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secondtake.cassettes.pins import PROVIDERS, PinClass, explain, provider_of
+from secondtake.cassettes.pins import PROVIDERS, PinClass, explain, looks_like, provider_of, table
 
 TODAY = date(2026, 11, 29)
 
@@ -189,3 +189,34 @@ def test_a_very_long_id_costs_nothing() -> None:
 def test_the_table_follows_from_the_call(adapter: str, host: str, provider: str) -> None:
     """A4: Azure is always a deployment; a private OpenAI-shaped host may map any name."""
     assert provider_of(adapter, host) == provider
+
+
+@pytest.mark.parametrize(
+    ("identity", "provider"),
+    [
+        ("claude-opus-4-6", "anthropic"),
+        ("sonnet", "anthropic"),
+        ("claude-sonnet-4-5@20250929", "vertex"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock"),
+        ("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abcdefghijkl", "bedrock"),
+        ("gpt-5.5-2026-04-23", "openai"),
+        ("o3", "openai"),
+        ("models/gemini-2.5-pro", "gemini"),
+        ("grok-4.20-0309", "xai"),
+        ("mistral-large-2411", "mistral"),
+        ("llama3.2:8b", "ollama"),
+        ("meta/model@" + "0a" * 20, "huggingface"),
+        ("openrouter/auto", "gateway"),
+        ("", "gateway"),
+    ],
+)
+def test_an_id_alone_is_explained_by_the_table_of_who_writes_ids_so(identity: str, provider: str) -> None:
+    """Issue 3.2: `secondtake pin ID` explains one, without being told whose it is."""
+    assert looks_like(identity) == provider
+
+
+def test_every_known_pin_is_explained_by_a_table_that_holds_it_too() -> None:
+    """A guess may go to another table than the vendor's, never to a worse class than the vendor's own."""
+    for provider in PROVIDERS:
+        for identity in table(provider).known:
+            assert explain(identity, looks_like(identity)).held, (provider, identity)
