@@ -43,10 +43,10 @@ def exports_of(stage: Stage, *, port: int | None, form: str, unset: bool) -> str
             format.
     """
     from secondtake.proxy.configs import read_configs
-    from secondtake.proxy.environment import Format, block, exports
+    from secondtake.proxy.environment import Format, block, exports, undo
 
     if unset:
-        return _unset(stage.environ, Format(form))
+        return exports(undo(stage.environ), Format(form))
     runtime = _running(run_directory(stage.store.root), port)
     configs = read_configs(stage.environ, stage.home, stage.cwd)
     change = block(
@@ -59,18 +59,6 @@ def exports_of(stage: Stage, *, port: int | None, form: str, unset: bool) -> str
         overriding=configs.overriding,
     )
     return exports(change, Format(form))
-
-
-def _unset(environ: Mapping[str, str], form: object) -> str:
-    from secondtake.proxy import environment
-    from secondtake.proxy.upstream import FORMER, OURS
-
-    assert isinstance(form, environment.Format)
-    ours = environ.get(OURS)
-    names = {*environment.PROXY_VARIABLES, *environment.EXCEPTION_VARIABLES, *environment.TRUST_VARIABLES, OURS, FORMER}
-    # What a tool of its own variable was told (PIP_PROXY, …) is known by its value: our own address.
-    names.update(name for name, value in environ.items() if ours and value == ours)
-    return environment.unsets(names, form, restore=environment.restored(environ))
 
 
 def _running(directory: Path, port: int | None) -> Runtime:

@@ -71,7 +71,7 @@ def test_env_points_a_shell_at_the_proxy_and_takes_it_back(local: Scene, served:
     curl = tool("curl")
     script = (
         f'env | sort > before; eval "$({PROGRAM} env)"; {curl} -sS {URL}/hello; eval "$({PROGRAM} env --unset)"; env | sort > after; '
-        "cmp before after"
+        "diff before after"
     )
     with local.proxy("record", "shell", *served.route(HOST)) as proxy:
         done = subprocess.run(

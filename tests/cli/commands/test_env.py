@@ -20,7 +20,9 @@ def test_the_formats_are_those_of_the_proxy() -> None:
 
 def test_unset_needs_no_proxy_and_gives_the_former_one_back(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """DESIGN 7: `--unset`; `env` exports the former proxy as SECONDTAKE_UPSTREAM."""
+    assert command("env", "--unset").out == ""
     monkeypatch.setenv("SECONDTAKE_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("SSL_CERT_FILE", "/run/bundle.pem")
     monkeypatch.setenv("PIP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("SECONDTAKE_UPSTREAM", "http://proxy.example:3128")
     lines = command("env", "--unset").out.splitlines()
@@ -29,10 +31,16 @@ def test_unset_needs_no_proxy_and_gives_the_former_one_back(command: Command, mo
 
 
 @pytest.mark.loopback
-def test_a_shell_is_pointed_at_the_proxy_and_back(command: Command, proxied: Callable[..., Proxied]) -> None:
+def test_a_shell_is_pointed_at_the_proxy_and_back(
+    command: Command, proxied: Callable[..., Proxied], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """DESIGN 7: to be eval'ed; with two proxies the port must be given."""
     first = proxied("record", "first")
-    script = command("env").out + "\necho $HTTPS_PROXY $SECONDTAKE_PROXY\n" + command("env", "--unset").out + "\necho [$HTTPS_PROXY]\n"
+    script = command("env").out + "\necho $HTTPS_PROXY $SECONDTAKE_PROXY\n"
+    with monkeypatch.context() as pointed:
+        for name, value in json.loads(command("env", "--json").out)["set"].items():
+            pointed.setenv(name, value)
+        script += command("env", "--unset").out + "\necho [$HTTPS_PROXY]\n"
     shell = subprocess.run(["/bin/sh", "-e", "-c", script], capture_output=True, text=True, check=True, env={})
     url = f"http://127.0.0.1:{first.ready['port']}"
     assert shell.stdout == f"{url} {url}\n[]\n"
