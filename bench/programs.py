@@ -77,6 +77,8 @@ def running(command: Sequence[str | Path], port: int | None, *, log: Path, env: 
             if not line:
                 raise RuntimeError(f"{command[0]} did not start; see {log}:\n{log.read_text()[-2000:]}")
             said = json.loads(line)
+            if isinstance(said, dict) and "port" not in said:
+                raise RuntimeError(f"{command[0]} did not start: {said}")
             port = int(said["port"] if isinstance(said, dict) else said)
         else:
             while not accepts(port):
