@@ -55,8 +55,12 @@ def explain(identity: str, provider: str, *, on: date | None = None) -> Pin:
 def provider_of(adapter: str, host: str) -> str:
     """Which table explains the IDs of a call: the adapter's where it says, else the host's family, else a gateway's.
 
-    An OpenAI-shaped server on a host of its own may map any name, so it counts as a gateway.
+    A server on a host of its own may map any name, whichever format it speaks, so it counts as a gateway.
     """
+    if adapter in ("anthropic", "gemini"):
+        from secondtake.cassettes.adapters import family_of
+
+        return adapter if family_of(host) == adapter else "gateway"
     if adapter in ("openai-chat", "openai-responses"):
         ours = host in ("api.openai.com", "chatgpt.com") or host.endswith(".api.openai.com")
         return "openai" if ours else _vendor(host)

@@ -179,6 +179,10 @@ def test_a_very_long_id_costs_nothing() -> None:
         ("openai-chat", "api.openai.com", "openai"),
         ("openai-responses", "eu.api.openai.com", "openai"),
         ("openai-chat", "vllm.internal.example", "gateway"),
+        ("anthropic", "api.anthropic.com", "anthropic"),
+        ("anthropic", "llm.internal.example", "gateway"),
+        ("gemini", "generativelanguage.googleapis.com", "gemini"),
+        ("gemini", "llm.internal.example", "gateway"),
         ("gateway", "api.mistral.ai", "mistral"),
         ("gateway", "api.x.ai", "xai"),
         ("gateway", "openrouter.ai", "gateway"),
@@ -187,7 +191,7 @@ def test_a_very_long_id_costs_nothing() -> None:
     ],
 )
 def test_the_table_follows_from_the_call(adapter: str, host: str, provider: str) -> None:
-    """A4: Azure is always a deployment; a private OpenAI-shaped host may map any name."""
+    """A4: Azure is always a deployment; a private host may map any name, whichever format it speaks."""
     assert provider_of(adapter, host) == provider
 
 
