@@ -9,7 +9,7 @@ from secondtake.cassettes.adapters import errors, paths
 from secondtake.cassettes.adapters.base import AnswerReader, CallKind, Fault, Json, ModelRequest, Refusal, Target
 from secondtake.cassettes.adapters.dialects import chat, converse, invoked, messages
 from secondtake.cassettes.adapters.framing import BodyReader, framing
-from secondtake.cassettes.adapters.reading import loads, mapping
+from secondtake.cassettes.adapters.reading import field_value, loads, mapping
 from secondtake.cassettes.exchange import Fields, Request
 
 _PATH = re.compile(
@@ -49,11 +49,17 @@ class Bedrock:
     def reader(self, request: Request, status: int, fields: Fields) -> AnswerReader:
         match = _PATH.search(request.path.partition(b"?")[0].rstrip(b"/"))
         if match is not None and match[2].startswith(b"converse"):
-            return BodyReader(self.name, converse.Assembly(), framing(fields), status)
-        return BodyReader(self.name, invoked.Invoked(messages.Assembly(), chat.Assembly()), framing(fields), status)
+            return BodyReader(self.name, converse.Assembly(), framing(fields), status, error_name=_error_name(fields))
+        assembly = invoked.Invoked(messages.Assembly(), chat.Assembly())
+        return BodyReader(self.name, assembly, framing(fields), status, error_name=_error_name(fields))
 
     def refuse(self, kind: str, message: str) -> Refusal:
         return errors.bedrock(message)
+
+
+def _error_name(fields: Fields) -> str:
+    """The exception's name, which stands in the head only; a colon and an address may follow it."""
+    return (field_value(fields, b"x-amzn-errortype") or b"").partition(b":")[0].decode("latin-1")
 
 
 def _converses(body: Mapping[str, Json]) -> bool:

@@ -68,6 +68,7 @@ def provider_error(body: Json, status: int, *, in_stream: bool = False, type_nam
 
 _WEATHER = (
     "overloaded", "rate_limit", "ratelimit", "resource_exhausted", "throttl", "unavailable", "timeout", "deadline", "internal",
-    "server_error", "api_error", "modelstreamerror", "too_many_requests", "insufficient_quota", "modelnotready",
+    "server_error", "api_error", "too_many_requests", "insufficient_quota", "quotaexceeded", "modelerror", "modelnotready",
+    "modelstreamerror",
 )  # fmt: skip
 """Parts of error names that speak of the provider's state, not of the request."""

@@ -58,10 +58,14 @@ def framing(fields: Fields) -> Framing:
 
 
 class BodyReader:
-    """An `AnswerReader` for one dialect. Bounded: after ANSWER_BYTES it reads no further and says so."""
+    """An `AnswerReader` for one dialect. Bounded: after ANSWER_BYTES it reads no further and says so.
 
-    def __init__(self, adapter: str, assembly: Assembly, framing: Framing, status: int) -> None:
+    `error_name` is the name of an error answer where the head has it and the body does not.
+    """
+
+    def __init__(self, adapter: str, assembly: Assembly, framing: Framing, status: int, *, error_name: str = "") -> None:
         self._adapter = adapter
+        self._error_name = error_name
         self._assembly = assembly
         self._framing = framing
         self._status = status
@@ -118,7 +122,7 @@ class BodyReader:
         elif self._first.strip() or self._status < 300:
             self._whole(bytes(self._first))
         elif self._status >= 400:
-            self._assembly.draft.error = provider_error(None, self._status)
+            self._assembly.draft.error = provider_error(None, self._status, type_name=self._error_name)
         self._first.clear()
         self._assembly.end()
 
@@ -126,7 +130,7 @@ class BodyReader:
         value = loads(content)
         draft = self._assembly.draft
         if self._status >= 400:
-            draft.error = provider_error(None if isinstance(value, Fault) else value, self._status)
+            draft.error = provider_error(None if isinstance(value, Fault) else value, self._status, type_name=self._error_name)
         elif isinstance(value, Fault):
             draft.fault(value)
         elif "error" in mapping(value) and mapping(value)["error"] is not None:
