@@ -1,0 +1,141 @@
+"""What came of one live call: which model answered, how well that is proven, and what was not the model's doing (A-06, A-09, A-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from secondtake.cassettes import adapters
+from secondtake.cassettes.adapters import ModelAnswer, Outcome, Proof, Strength
+from secondtake.cassettes.adapters.reading import field_value
+from secondtake.cassettes.exchange import Ending, Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Of one live call.
+
+    `served`: the models the answer names, each once; `proof`: `strong`, `medium`, `weak`, or `unverified` where nothing is
+    named. `mismatch` makes the take invalid. `infrastructure` says what failed that was not the model; such a call is counted
+    and shown, and left out of the pass rate. `incomplete`: the answer did not come to its own end. `retired`: the provider does
+    not know the pin (any more). `incompatible`: it refuses this request for this model, and says why.
+    """
+
+    served: tuple[str, ...]
+    proof: str
+    mismatch: bool = False
+    infrastructure: str | None = None
+    incomplete: bool = False
+    retired: bool = False
+    incompatible: str | None = None
+    verified: bool = False
+    """The pin served, by more than an echo."""
+    reasons: tuple[str, ...] = ()
+    retry_after_s: float | None = None
+    """What the provider asked to wait, for the one who runs the take again; nothing here waits."""
+
+    def described(self) -> dict[str, object]:
+        """What stands on the exchange (A-06): plain values."""
+        return {
+            "served": list(self.served),
+            "proof": self.proof,
+            "verified": self.verified,
+            "mismatch": self.mismatch,
+            "infrastructure": self.infrastructure,
+            "incomplete": self.incomplete,
+            "retired": self.retired,
+            "incompatible": self.incompatible,
+            "reasons": list(self.reasons),
+        }
+
+
+UNVERIFIED = "unverified"
+
+
+def judge(
+    answer: ModelAnswer | None,
+    *,
+    adapter: str,
+    forwarded: str,
+    status: int | None,
+    fields: Fields = (),
+    ended: Ending = Ending.COMPLETE,
+    host: str = "",
+    pins: Collection[str] = (),
+) -> Verdict:
+    """Judge one live call.
+
+    `answer`: as read, None where none could be. `status`: None when no answer came. `host`: where it was sent; an echo from a
+    host that may map any name proves little, and an unknown one is such. `pins`: every pin the request named, when more than
+    `forwarded`.
+    """
+    asked = tuple(dict.fromkeys((forwarded, *pins)))
+    if status is None or answer is None:
+        why = _no_answer(status, ended)
+        return Verdict((), UNVERIFIED, infrastructure=why, incomplete=True, reasons=(why,))
+    proof = adapters.prove(adapter, host, asked, answer)
+    came = adapters.outcome(status, answer)
+    cut = not answer.complete and answer.error is None and status < 400
+    infrastructure = _infrastructure(answer, status, came, ended)
+    return Verdict(
+        served=tuple(dict.fromkeys(one.model for one in proof.served)),
+        proof=_strength(proof),
+        mismatch=proof.verdict is adapters.Verdict.MISMATCH,
+        infrastructure=infrastructure,
+        incomplete=cut or (answer.error is not None and answer.error.in_stream),
+        retired=came is Outcome.RETIRED,
+        incompatible=_said(answer, status) if came is Outcome.INCOMPATIBLE else None,
+        verified=proof.verdict is adapters.Verdict.VERIFIED,
+        reasons=proof.reasons,
+        retry_after_s=_retry_after(fields),
+    )
+
+
+def _strength(proof: Proof) -> str:
+    if proof.verdict is adapters.Verdict.UNVERIFIED and proof.strength is Strength.NONE:
+        return UNVERIFIED
+    return UNVERIFIED if proof.strength is Strength.NONE else str(proof.strength)
+
+
+def _no_answer(status: int | None, ended: Ending) -> str:
+    if status is not None:
+        return f"the answer ({status}) could not be read"
+    match ended:
+        case Ending.TIMEOUT:
+            return "no answer in time"
+        case Ending.TLS_FAILED:
+            return "no trusted connection to the provider"
+        case Ending.CLIENT_LEFT:
+            return "the agent left before an answer came"
+        case _:
+            return "no answer: the connection failed"
+
+
+def _infrastructure(answer: ModelAnswer, status: int, came: Outcome, ended: Ending) -> str | None:
+    if came is not Outcome.INFRASTRUCTURE:
+        return None
+    if answer.error is not None:
+        where = "in the stream" if answer.error.in_stream else str(status)
+        return f"{where}: {answer.error.type}: {answer.error.message[:200]}"
+    if status >= 400:
+        return f"{status} from the provider"
+    if ended is Ending.CLIENT_LEFT:
+        return "the agent left before the answer ended"
+    return f"the answer was cut before its own end ({ended})"
+
+
+def _said(answer: ModelAnswer, status: int) -> str:
+    return f"{status}: {answer.error.type}: {answer.error.message[:200]}" if answer.error is not None else str(status)
+
+
+def _retry_after(fields: Fields) -> float | None:
+    for name, scale in ((b"retry-after-ms", 1000.0), (b"retry-after", 1.0)):
+        value = field_value(fields, name)
+        if value is not None and value.strip().isdigit() and len(value) < 12:
+            return int(value) / scale
+    return None
+
+
+def invalid(verdicts: Mapping[int, Verdict]) -> tuple[int, ...]:
+    """The exchanges (by number) at which another model than the pin answered; any makes the take invalid, not failed."""
+    return tuple(seq for seq, verdict in sorted(verdicts.items()) if verdict.mismatch)
