@@ -19,7 +19,7 @@ AGENTS = frozenset({"claude", "codex", "gemini", "opencode", "qwen", "pi", "mini
 
 def record_problems(outcome: Outcome, agent: Sequence[str], bundle: Path) -> tuple[Problem, ...]:
     """Judge a recording. `agent` is the command line, empty where only the proxy ran."""
-    found = [*_failed(outcome), *_tls(outcome, bundle), *_wire(outcome)]
+    found = [*_failed(outcome), *_tls(outcome, agent, bundle), *_wire(outcome)]
     if not outcome.requests:
         found.append(_nothing_captured(outcome, agent))
     elif not outcome.channels[Channel.MODEL] and _is_agent(agent):
@@ -39,7 +39,7 @@ def record_problems(outcome: Outcome, agent: Sequence[str], bundle: Path) -> tup
 
 def replay_problems(outcome: Outcome, agent: Sequence[str], bundle: Path, *, recorded: int) -> tuple[Problem, ...]:
     """Judge a replay of a cassette of `recorded` exchanges. Misses are counted elsewhere."""
-    found = [*_tls(outcome, bundle), *_wire(outcome)]
+    found = [*_tls(outcome, agent, bundle), *_wire(outcome)]
     hint = "`secondtake verify` names every fault"
     found += [Problem("damaged", f"the cassette is damaged: {damage}", hint, Verdict.STORE) for damage in outcome.damaged]
     if recorded and not outcome.requests:
@@ -68,18 +68,27 @@ def _failed(outcome: Outcome) -> list[Problem]:
     ]
 
 
-def _tls(outcome: Outcome, bundle: Path) -> list[Problem]:
+def _tls(outcome: Outcome, agent: Sequence[str], bundle: Path) -> list[Problem]:
     """One line for each host and client that would not trust us, with the variable that this client reads."""
-    seen = dict.fromkeys((failure.host, failure.client) for failure in outcome.tls_failures)
-    return [
+    program = Path(agent[0]).name if agent else ""
+    found = [
         Problem(
             "tls-failed",
             f"a client would not shake hands for {host}: {client or 'unknown client'}",
-            trust_hint(host, guess(client), bundle),
+            trust_hint(host, guess(client, program), bundle),
             Verdict.DIVERGED,
         )
-        for host, client in seen
+        for host, client in dict.fromkeys((failure.host, failure.client) for failure in outcome.tls_failures)
     ]
+    for host, client in dict.fromkeys((failure.host, failure.client) for failure in outcome.silent):
+        if (host, client) in outcome.trusting:
+            continue
+        tool = guess(client, program)
+        late = tool is not None and tool.late
+        message = f"a client shook hands for {host} and left without a request: {client or 'unknown client'}"
+        kind, verdict = ("tls-failed", Verdict.DIVERGED) if late else ("silent", Verdict.CLEAN)
+        found.append(Problem(kind, message, trust_hint(host, tool, bundle), verdict))
+    return found
 
 
 def _wire(outcome: Outcome) -> list[Problem]:
@@ -118,7 +127,7 @@ def _notes(outcome: Outcome) -> list[Problem]:
 def _nothing_captured(outcome: Outcome, agent: Sequence[str]) -> Problem:
     """The likely cause of an empty recording or an idle replay (T-O2)."""
     tool = guess(Path(agent[0]).name) if agent else None
-    if outcome.tls_failures:
+    if outcome.tls_failures or outcome.silent:
         cause, hint = "no client trusted our certificate", None
     elif outcome.passed_through:
         cause, hint = "all of it was tunnelled unread", "leave out --passthrough"

@@ -30,10 +30,11 @@ from secondtake.cassettes.redact import Redactor
 from secondtake.cassettes.writer import Writer
 from secondtake.proxy import addresses, peer
 from secondtake.proxy.authority import Authority
+from secondtake.proxy.clients import Clients
 from secondtake.proxy.framing import values
 from secondtake.proxy.handler import WireHandler
-from secondtake.proxy.layers import Front
-from secondtake.proxy.outcome import Missed, Outcome, TlsFailure
+from secondtake.proxy.layers import Front, shown_host
+from secondtake.proxy.outcome import Missed, Outcome
 from secondtake.proxy.policy import Mode, Policy, Refuse, is_websocket
 from secondtake.proxy.refusals import Refusals
 from secondtake.proxy.retake import Retake
@@ -83,7 +84,7 @@ class Wire:
         self._resolver = resolver
         self._sessions: dict[str, Session] = {}
         self._last_left_us: int | None = None
-        self._clients: dict[WireHandler, str] = {}
+        self.clients = Clients(self.outcome)
         self.attach(writer=writer, player=player)
 
     def attach(self, *, writer: Writer | None = None, player: Player | None = None, aliases: Aliases = NO_ALIASES) -> None:
@@ -136,15 +137,14 @@ class Wire:
             return True
         return False
 
-    def greeted(self, handler: WireHandler, agents: Sequence[bytes]) -> None:
-        """Remember what a client calls itself, for the hint if it will not trust us."""
-        if agents:
-            self._clients[handler] = agents[0][:200].decode("latin-1")
+    def greeted(self, handler: WireHandler, agents: Sequence[bytes], host: str = "") -> None:
+        """Remember what a client calls itself, for the hint if it will not trust us at `host`."""
+        self.clients.greeted(handler.client, agents, host)
 
     def disconnected(self, handler: WireHandler) -> None:
         """A connection is gone: what it was still recording ends here."""
         self.handlers.discard(handler)
-        self._clients.pop(handler, None)
+        self.clients.left(handler.client)
         for tape in list(handler.tapes):
             tape.cut(Ending.CLIENT_LEFT, "the client's connection ended")
         if not self.handlers:
@@ -194,11 +194,7 @@ class Wire:
             offered = server.alpn_offers or hook.data.context.client.alpn_offers
             hook.data.ssl_conn = self.origin_tls.connection(server, list(offered))
         elif isinstance(hook, TlsFailedClientHook):
-            context = hook.data.context
-            host = context.client.sni or (context.server.address or ("?",))[0]
-            handler = next((known for known in self.handlers if known.client is context.client), None)
-            client = self._clients.get(handler, "") if handler is not None else ""
-            self.outcome.tls_failures.append(TlsFailure(host, context.client.error or "", client))
+            self.clients.refused(hook.data.context.client, shown_host(hook.data.context))
         elif isinstance(hook, HttpConnectUpstreamHook):
             host, port = hook.flow.request.host, hook.flow.request.port
             via = self.upstream.via("https", host, port)

@@ -16,6 +16,7 @@ from mitmproxy.proxy.layers import tcp
 from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 from mitmproxy.proxy.layers.http._upstream_proxy import HttpUpstreamProxy
 from mitmproxy.proxy.layers.tls import ClientTLSLayer
+from mitmproxy.proxy.tunnel import TunnelState
 
 from secondtake.proxy import heads, http1, http2
 from secondtake.proxy.arrival import Whole, arrive, at_once
@@ -81,6 +82,31 @@ class WireLayer(HttpLayer):
         return side.buffered_bytes(stream_id) if isinstance(side, http2.ClientSide) else 0
 
 
+class ClientTls(ClientTLSLayer):
+    """TLS with the agent. Notes whether it spoke inside: GnuTLS looks at our certificate only after the handshake, and then leaves."""
+
+    def __init__(self, context: Context, wire: Wire) -> None:
+        super().__init__(context)
+        self.wire = wire
+        self.said: bool | None = None
+        """Whether the client has said something, None before that is known."""
+
+    def event_to_child(self, event: events.Event) -> layer.CommandGenerator[None]:
+        if self.said is None and self.tunnel_state is TunnelState.OPEN:
+            if isinstance(event, events.DataReceived):
+                self.said = True
+                self.wire.clients.heard(self.context.client, shown_host(self.context))
+            elif isinstance(event, events.ConnectionClosed):
+                self.said = False
+                self.wire.clients.silent(self.context.client, shown_host(self.context))
+        yield from super().event_to_child(event)
+
+
+def shown_host(context: Context) -> str:
+    """The host a client shook hands for."""
+    return context.client.sni or (context.server.address or ("?",))[0]
+
+
 class Front(layer.Layer):
     """Reads the first bytes of a client, and of a tunnel, and puts the right layer in its own place."""
 
@@ -137,7 +163,7 @@ class Front(layer.Layer):
             yield commands.SendData(self.context.client, refusal)
             yield commands.CloseConnection(self.context.client)
             return
-        self.wire.greeted(self.handler, values(fields, b"user-agent"))
+        self.wire.greeted(self.handler, values(fields, b"user-agent"), host)
         self.connect = (host, port)
         self.context.server.address = (host, port)
         yield commands.SendData(self.context.client, CONNECTED)
@@ -155,9 +181,9 @@ class Front(layer.Layer):
         stack /= tcp.TCPLayer(self.context, ignore=True)
         return stack[0]
 
-    def tls(self) -> ClientTLSLayer:
+    def tls(self) -> ClientTls:
         """TLS with the agent, and HTTP inside it."""
-        outer = ClientTLSLayer(self.context)
+        outer = ClientTls(self.context, self.wire)
         outer.child_layer = WireLayer(self.context, HTTPMode.transparent, self.wire, self.handler, self.connect)
         return outer
 

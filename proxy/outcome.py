@@ -44,6 +44,10 @@ class Outcome:
     misses: list[Missed] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     tls_failures: list[TlsFailure] = field(default_factory=list)
+    silent: list[TlsFailure] = field(default_factory=list)
+    """Clients that shook hands, and left without a request."""
+    trusting: set[tuple[str, str]] = field(default_factory=set)
+    """(host, client) of those that were heard inside TLS."""
     unreachable: list[tuple[str, str]] = field(default_factory=list)
     """(URL, why) of requests that no origin answered."""
     not_http: list[tuple[str, bytes]] = field(default_factory=list)

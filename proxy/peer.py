@@ -6,6 +6,7 @@ Asks the kernel for exactly this socket (`sock_diag`, one netlink message, indep
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
 import struct
@@ -56,8 +57,38 @@ def _parse(end: Endpoint) -> _End:
     return address, end[1]
 
 
+def peer_process(client: Endpoint, server: Endpoint, proc: Path = Path("/proc")) -> int | None:
+    """ID of a process that holds the client's end of a connection, the latest started where several do.
+
+    None where it cannot be known. Reads the descriptors of the processes we may look at: some milliseconds.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        found = _sock_diag(_parse(client), _parse(server))
+    except ValueError:
+        return None
+    if found is None:
+        return None
+    mark = f"socket:[{found[1]}]"
+    for pid in sorted((int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()), reverse=True):
+        # A process may end, or be somebody else's, as we look.
+        with contextlib.suppress(OSError):
+            for descriptor in (proc / str(pid) / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if str(descriptor.readlink()) == mark:
+                        return pid
+    return None
+
+
 def from_sock_diag(client: _End, server: _End) -> int | None:
-    """By netlink: the client's socket is the one whose source is `client`."""
+    """User ID, by netlink."""
+    found = _sock_diag(client, server)
+    return None if found is None else found[0]
+
+
+def _sock_diag(client: _End, server: _End) -> tuple[int, int] | None:
+    """User ID and inode, by netlink: the client's socket is the one whose source is `client`."""
     family = socket.AF_INET if client[0].version == 4 else socket.AF_INET6
     ports = struct.pack("!HH", client[1], server[1])
     ident = ports + client[0].packed.ljust(16, b"\0") + server[0].packed.ljust(16, b"\0") + bytes(4) + _NO_COOKIE
@@ -75,7 +106,7 @@ def from_sock_diag(client: _End, server: _End) -> int | None:
     # Where there is no such connection the kernel may answer with a listener: its ports are others.
     if reply[_HEADER.size + 4 : _HEADER.size + 8] != ports or not inode:
         return None
-    return int(uid)
+    return int(uid), int(inode)
 
 
 def from_proc(client: _End, server: _End, root: Path = Path("/proc/net")) -> int | None:

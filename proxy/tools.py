@@ -23,6 +23,8 @@ class ToolVariables:
     note: str = ""
     proxied: bool = True
     """Whether the proxy variables alone bring it to us."""
+    late: bool = False
+    """Looks at our certificate when the handshake is done, and leaves without a word (GnuTLS)."""
 
 
 TOOL_VARIABLES: Mapping[str, ToolVariables] = {
@@ -31,7 +33,7 @@ TOOL_VARIABLES: Mapping[str, ToolVariables] = {
         ToolVariables(
             "curl", ("SSL_CERT_FILE", "CURL_CA_BUNDLE"), ("REQUESTS_CA_BUNDLE",), "a `proxy` or `cacert` line in .curlrc decides over both"
         ),
-        ToolVariables("git", ("GIT_SSL_CAINFO",), ("SSL_CERT_FILE", "CURL_CA_BUNDLE"), "Debian's git is built on GnuTLS"),
+        ToolVariables("git", ("GIT_SSL_CAINFO",), ("SSL_CERT_FILE", "CURL_CA_BUNDLE"), "Debian's git is built on GnuTLS", late=True),
         ToolVariables(
             "pip",
             ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"),
@@ -94,8 +96,8 @@ _AGENTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\bmini(-swe-agent)?\b", "mini-swe-agent"),
         (r"\baider\b", "aider"),
         (r"\bgit\b|git-remote", "git"),
-        (r"\bpip\b", "pip"),
         (r"\buvx?\b", "uv"),
+        (r"\bpip\b", "pip"),
         (r"\bnpm\b|\bnpx\b", "npm"),
         (r"\bcargo\b", "cargo"),
         (r"\bdeno\b", "deno"),
@@ -144,6 +146,12 @@ def command_of(pid: int, proc: Path = Path("/proc")) -> str | None:
         words = (proc / str(pid) / "cmdline").read_bytes()[:4096].split(b"\0")
     except OSError:
         return None
-    # The program, and the script an interpreter runs; not the arguments, which may name other tools.
-    named = [Path(word.decode(errors="replace")).name for word in words[:2] if word and not word.startswith(b"-")]
-    return " ".join(named) or None
+    # The program, and the script or module an interpreter runs; not the arguments, which may name other tools.
+    named = words[:1]
+    if words[1:2] == [b"-m"]:
+        named += words[2:3]
+    elif not words[1:2] or not words[1].startswith(b"-"):
+        named += words[1:2]
+    if b" " in named[0]:
+        named[0] = named[0].partition(b" ")[0]  # a title that the program gave itself, with all its arguments, as npm does
+    return " ".join(Path(word.decode(errors="replace")).name for word in named if word) or None

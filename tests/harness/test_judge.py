@@ -56,6 +56,20 @@ def test_each_distrusting_client_is_told_its_variable_once() -> None:
     assert str(BUNDLE) in found.hint
 
 
+def test_a_client_that_leaves_after_the_handshake_may_be_one_that_distrusts() -> None:
+    """The same for git on GnuTLS, which verifies when the handshake is done. Of others it is a note, and nothing of one that was heard."""
+    failures = [TlsFailure("files.example", "closed without a request", client) for client in ("git/2.39", "curl/7.88", "agent/1")]
+    outcome = busy(silent=failures, trusting={("files.example", "agent/1")})
+    told = [(problem.kind, problem.verdict) for problem in record_problems(outcome, ("x",), BUNDLE)]
+    assert told == [("tls-failed", Verdict.DIVERGED), ("silent", Verdict.CLEAN)]
+
+
+def test_an_unknown_client_is_taken_for_the_agent() -> None:
+    """The same: where the connection says nothing of its client, the command line may."""
+    found = only(record_problems(busy(tls_failures=[TlsFailure("index.example", "unknown ca", "")]), ("/usr/bin/npm", "ci"), BUNDLE))
+    assert "NODE_EXTRA_CA_CERTS" in str(found.hint)
+
+
 @pytest.mark.parametrize(
     ("outcome", "agent", "cause"),
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from secondtake.proxy.peer import from_proc, from_sock_diag, peer_uid
+from secondtake.proxy.peer import from_proc, from_sock_diag, peer_process, peer_uid
 
 type Pair = tuple[socket.socket, socket.socket]
 
@@ -83,6 +83,16 @@ def test_a_connection_that_its_owner_has_closed_belongs_to_nobody() -> None:
         asked = ends(accepted)
         client.close()
         assert peer_uid(*asked) is None
+
+
+@pytest.mark.loopback
+def test_the_process_at_the_other_end_is_found(pair: Pair) -> None:
+    """For the hint: whose connection it is. Nobody holds one that is closed."""
+    client, accepted = pair
+    assert peer_process(*ends(accepted)) == os.getpid()
+    asked = ends(accepted)
+    client.close()
+    assert peer_process(*asked) is None
 
 
 @pytest.mark.loopback

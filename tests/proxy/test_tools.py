@@ -19,6 +19,8 @@ from secondtake.proxy.tools import TOOL_VARIABLES, command_of, guess, trust_hint
         ("git/2.39.5", "git"),
         ("pip/26.3 {}", "pip"),
         ("uv/0.13.9", "uv"),
+        ('uv/0.13.9 {"installer":{"name":"uv","subcommand":["pip","install"]}}', "uv"),
+        ("python pip", "pip"),
         ("npm/11.19.1 node/v20.20.2 linux x64", "npm"),
         ("node", "node"),
         ("undici", "node"),
@@ -93,3 +95,20 @@ def test_a_process_is_named_by_its_program_and_script(tmp_path: Path) -> None:
     assert named == f"{Path(sys.executable).name} aider"
     assert command_of(child.pid) is None
     assert command_of(os.getpid()) is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        (b"/usr/bin/python3\0-m\0pip\0install\0flask\0", "python3 pip"),
+        (b"python3\0-c\0import pip\0", "python3"),
+        (b"/usr/bin/node\0/usr/bin/npm\0ci\0", "node npm"),
+        (b"npm install --registry=https://index.example/\0\0\0", "npm"),
+        (b"", None),
+    ],
+)
+def test_a_process_is_named_by_its_program_and_script_or_module(tmp_path: Path, line: bytes, named: str | None) -> None:
+    """For the hint: an interpreter says nothing; what it runs does. npm gives itself a title with all its arguments."""
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "cmdline").write_bytes(line)
+    assert command_of(7, tmp_path) == named
