@@ -35,7 +35,7 @@ class Casting:
     """Which pin is asked for which requested ID.
 
     `gateway`: the address of another endpoint of the same wire format, or None. `labels`: each pin as it was judged when the
-    casting was made, once for each provider it was judged by.
+    casting was made, by each provider that holds it fixed, or by the one that holds it best.
     """
 
     pins: Mapping[str, str]
@@ -70,7 +70,7 @@ class Casting:
             best = min(judged, key=lambda one: one.pin_class.rank)
             if not best.held and not allow_unpinned:
                 raise unpinned(best)
-            labels += judged
+            labels += [one for one in judged if one.held] or [best]
         return cls(pins, tuple(labels), allow_unpinned, gateway)
 
     def pin_for(self, requested: str, provider: str) -> str:

@@ -43,9 +43,14 @@ def known(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def is_own(token: str, own: Collection[str]) -> bool:
+    """Whether the live model gave it: `own` holds what `known` makes of tokens, or short ones (IDs) as they are."""
+    return known(token) in own or token in own
+
+
 def foreign(content: bytes, own: Collection[str]) -> list[Bound]:
-    """The places whose tokens are not all `known` in `own`. What has no token is foreign: nothing says whose it is."""
-    return [one for one in bound(content) if not one.tokens or any(known(token) not in own for token in one.tokens)]
+    """The places whose tokens are not all the live model's. What has no token is foreign: nothing says whose it is."""
+    return [one for one in bound(content) if not one.tokens or not all(is_own(token, own) for token in one.tokens)]
 
 
 def keys(*paths: str) -> tuple[Pattern, ...]:

@@ -34,7 +34,7 @@ def cut(content: bytes, wanted: Sequence[Pattern], doomed: Doomed) -> tuple[byte
     going = [item for item in found if doomed(item, content[item.value_start : item.stop])]
     outer: list[Item] = []
     for item in going:
-        if not any(other.start <= item.start and item.stop <= other.stop for other in outer):
+        if not outer or outer[-1].stop <= item.start:  # an outer one comes before what it holds
             outer.append(item)
     cuts = tuple(Cut(item.dotted, content[item.value_start : item.stop]) for item in outer)
     return splice(content, [(start, stop, b"") for start, stop in _ranges(outer)]), cuts

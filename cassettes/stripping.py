@@ -15,7 +15,7 @@ from secondtake.cassettes import adapters, foreign
 from secondtake.cassettes.adapters import HeldKind
 from secondtake.cassettes.adapters.reading import loads
 from secondtake.cassettes.exchange import Request
-from secondtake.cassettes.foreign import PLACES, SKIP_SIGNATURE, Bound, keys, known
+from secondtake.cassettes.foreign import PLACES, SKIP_SIGNATURE, Bound, is_own, keys
 from secondtake.cassettes.history import REBUILD, Recorded, rebuild
 from secondtake.cassettes.json_cuts import cut
 from secondtake.cassettes.json_places import Step, items, splice
@@ -62,8 +62,8 @@ def strip(
 ) -> Stripped | Held:
     """Return the decoded body without what is foreign to the model that goes on; or why it cannot go on.
 
-    `allowed`: `--strip-reasoning` was given; without it anything foreign is refused, and named. `own`: `known` of every
-    token and ID the live model gave in this take (`ownership.Owned`). `earlier`: a recorded answer by its ID, so that a
+    `allowed`: `--strip-reasoning` was given; without it anything foreign is refused, and named. `own`: what the live model
+    gave in this take (`ownership.Given`). `earlier`: a recorded answer by its ID, so that a
     history which the provider held can be rebuilt.
 
     Raises:
@@ -72,7 +72,7 @@ def strip(
     notes: list[str] = []
     if allowed:
         if earlier is not None:
-            content, notes = rebuild(content, earlier, lambda identity: known(identity) in own)
+            content, notes = rebuild(content, earlier, lambda identity: is_own(identity, own))
         content, cuts = _cut(content, own)
         notes += cuts
     problem = _problem(adapter, request, content, own, allowed=allowed)
@@ -96,10 +96,11 @@ def _cut(content: bytes, own: Collection[str]) -> tuple[bytes, list[str]]:
     skip = f'"{SKIP_SIGNATURE}"'.encode()
     replaced = [one.item for one in found if one.rule == "skip-thought-signature"]
     content = splice(content, [(item.value_start, item.stop, skip) for item in replaced])
-    doomed = {one.item.path for one in found if one.rule != "skip-thought-signature"}
+    left = foreign.foreign(content, own) if replaced else found
+    doomed = {one.item.start for one in left}
     if doomed:
         before = _empty(content)
-        content, _ = cut(content, PLACES, lambda item, _: item.path in doomed)
+        content, _ = cut(content, PLACES, lambda item, _: item.start in doomed)
         emptied = _empty(content) - before
         if emptied:
             content, gone = cut(content, _MESSAGES, lambda item, _: item.path in emptied)
@@ -124,7 +125,7 @@ def _problem(adapter: str, request: Request, content: bytes, own: Collection[str
         places = _listed([one.item.dotted for one in left])
         return f"{places}: bound to the recorded model; --strip-reasoning takes such things out and lists each"
     held = adapters.read_request(adapter, request, content).held
-    state = [one for one in held if one.kind in _KEPT and known(one.id) not in own and _of_the_run(one)]
+    state = [one for one in held if one.kind in _KEPT and not is_own(one.id, own) and _of_the_run(one)]
     if state:
         places = _listed([f"{one.path} ({one.id[:60]})" for one in state])
         return f"{places}: kept by the provider for the recorded run; another run cannot use it"
@@ -153,7 +154,7 @@ def _unknown(paths: list[str], content: bytes, own: Collection[str]) -> list[str
     for path in paths:
         value = next((value for dotted, value in _prefixes(path, elements)), None)
         left = {SKIP_SIGNATURE} if value is None else set(foreign.tokens(loads(value)))
-        if value is None or any(known(token) not in own for token in left - {SKIP_SIGNATURE}):
+        if value is None or not all(is_own(token, own) for token in left - {SKIP_SIGNATURE}):
             unknown.append(path)
     return unknown
 

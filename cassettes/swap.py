@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from secondtake.cassettes import adapters, stripping
 from secondtake.cassettes.adapters import CallKind, ModelRequest, Patch, Place, PlaceKind
-from secondtake.cassettes.casting import Casting
+from secondtake.cassettes.casting import Casting, Unmapped
 from secondtake.cassettes.content import Opaque, codings, decode, encode
 from secondtake.cassettes.errors import BadInput, RecordedError, TooLarge
 from secondtake.cassettes.exchange import Fields, Request
@@ -159,7 +159,7 @@ def _changes(asked: ModelRequest, casting: Casting, provider: str) -> dict[Place
                 try:
                     changes[place] = casting.pin_for(place.id, provider)
                 except RecordedError as error:
-                    kind = "unmapped" if type(error).__name__ == "Unmapped" else "unpinned"
+                    kind = "unmapped" if isinstance(error, Unmapped) else "unpinned"
                     hint = f"; {error.hint}" if error.hint else ""
                     return Refused(f"`{place.path}`: {error}{hint}", kind)
     if asked.model is None or not any(place.kind is PlaceKind.MODEL for place in changes):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from secondtake.cassettes import adapters
 from secondtake.cassettes.adapters import ModelAnswer, Outcome, Proof, Strength
+from secondtake.cassettes.adapters.proof import bare, same
 from secondtake.cassettes.adapters.reading import field_value
 from secondtake.cassettes.exchange import Ending, Fields
+from secondtake.cassettes.pins import PinClass, explain, provider_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ def judge(
         why = _no_answer(status, ended)
         return Verdict((), UNVERIFIED, infrastructure=why, incomplete=True, reasons=(why,))
     proof = adapters.prove(adapter, host, asked, answer)
+    twins = _twins(adapter, host, asked, proof)
     came = adapters.outcome(status, answer)
     cut = not answer.complete and answer.error is None and status < 400
     infrastructure = _infrastructure(answer, status, came, ended)
@@ -85,16 +88,27 @@ def judge(
         incomplete=cut or (answer.error is not None and answer.error.in_stream),
         retired=came is Outcome.RETIRED,
         incompatible=_said(answer, status) if came is Outcome.INCOMPATIBLE else None,
-        verified=proof.verdict is adapters.Verdict.VERIFIED,
-        reasons=proof.reasons,
+        verified=proof.verdict is adapters.Verdict.VERIFIED and not twins,
+        reasons=(*proof.reasons, *twins),
         retry_after_s=_retry_after(fields),
     )
 
 
 def _strength(proof: Proof) -> str:
-    if proof.verdict is adapters.Verdict.UNVERIFIED and proof.strength is Strength.NONE:
-        return UNVERIFIED
     return UNVERIFIED if proof.strength is Strength.NONE else str(proof.strength)
+
+
+def _twins(adapter: str, host: str, asked: Collection[str], proof: Proof) -> tuple[str, ...]:
+    """A dated name for an alias says which model it is. For an ID that is a snapshot itself it is a second snapshot (PROVIDERS A4):
+    nothing says that the two are one model, so it verifies nothing, and contradicts nothing."""
+    provider = provider_of(adapter, host)
+    named = {bare(one.model): one.model for one in proof.served}
+    found = []
+    for pin in asked:
+        others = [model for name, model in named.items() if name != bare(pin) and same(pin, model)]
+        if others and explain(pin, provider).pin_class in (PinClass.CONTENT, PinClass.SNAPSHOT):
+            found.append(f"`{others[0]}` is a dated twin of `{pin}`: both are snapshots, and nothing says that they are one")
+    return tuple(found)
 
 
 def _no_answer(status: int | None, ended: Ending) -> str:
@@ -134,6 +148,20 @@ def _retry_after(fields: Fields) -> float | None:
         if value is not None and value.strip().isdigit() and len(value) < 12:
             return int(value) / scale
     return None
+
+
+def moved(calls: Iterable[tuple[str, Verdict]]) -> dict[str, tuple[str, ...]]:
+    """The IDs that were answered under more than one full name in one take, with those names: they moved while it ran.
+
+    `calls`: the ID that was forwarded, and what came of it. A name that only repeats the ID is no second one.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for forwarded, verdict in calls:
+        for model in verdict.served:
+            name = bare(model)
+            if name != bare(forwarded) and same(forwarded, model):
+                names.setdefault(forwarded, {}).setdefault(name, model)
+    return {forwarded: tuple(found.values()) for forwarded, found in names.items() if len(found) > 1}
 
 
 def invalid(verdicts: Mapping[int, Verdict]) -> tuple[int, ...]:
