@@ -146,6 +146,8 @@ class PlayedPart:
                 return
             assert isinstance(sent, Outgoing)
             outgoing = sent
+        if claim.kind is CallKind.COMPLETION:
+            retake.stops.sent()
         tape = self.tape or wire.tape(self.request, channel, stream.handler)
         tape.collected(content or b"", claim.adapter)
         for note in outgoing.notes:

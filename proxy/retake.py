@@ -10,15 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes import adapters
-from secondtake.cassettes.adapters import CallKind, ModelAnswer
+from secondtake.cassettes.adapters import CallKind, ModelAnswer, Usage
+from secondtake.cassettes.casting import Casting
 from secondtake.cassettes.content import Decoder, codings, plain
 from secondtake.cassettes.errors import RecordedError, TooLarge
 from secondtake.cassettes.exchange import Answer, Ending, Request
+from secondtake.cassettes.stops import Stops, Tripped
+from secondtake.cassettes.swap import Refused, prepare
+from secondtake.cassettes.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
-    from secondtake.cassettes.casting import Casting
-    from secondtake.cassettes.stops import Stops, Tripped
-    from secondtake.cassettes.verdicts import Verdict
     from secondtake.proxy.credentials import Credentials
 
 
@@ -42,6 +43,8 @@ class Outgoing:
     requested: tuple[str, ...]
     forwarded: str
     notes: tuple[str, ...]
+    pins: tuple[str, ...] = ()
+    """Every model the request now names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class Retake:
     steps: int = 0
     calls: list[ModelCall] = field(default_factory=list)
     tripped: Tripped | None = None
+    own: set[str] = field(default_factory=set)
+    """IDs of answers this retake was given live: a request may go on from these."""
     refused: list[str] = field(default_factory=list)
     """Model calls that could not be swapped, and why."""
 
@@ -90,8 +95,6 @@ class Retake:
 
     def prepare(self, claim: Claim, request: Request, content: bytes) -> Outgoing | str:
         """The request as another model gets it, or why it cannot be sent."""
-        from secondtake.cassettes.swap import Refused, prepare
-
         made = prepare(
             request,
             content,
@@ -100,11 +103,12 @@ class Retake:
             rules=self.rules,
             strip_reasoning=self.strip_reasoning,
             continues=0 < self.from_step < claim.step,
+            own=self.own,
         )
         if isinstance(made, Refused):
             self.refused.append(made.reason)
             return made.reason
-        return Outgoing(claim, made.request, made.content, made.requested, made.forwarded, made.notes)
+        return Outgoing(claim, made.request, made.content, made.requested, made.forwarded, made.notes, made.pins)
 
     async def authorised(self, outgoing: Outgoing) -> Outgoing | str:
         """The same with the real credential in place of the agent's, or why there is none."""
@@ -136,6 +140,8 @@ class Listener:
     def head(self, answer: Answer) -> None:
         """The answer's head."""
         self._answer = answer
+        if self._retake.credentials is not None:
+            self._retake.credentials.answered(answer.status)
         self._reader = adapters.reader(self.outgoing.claim.adapter, self.outgoing.request, answer.status, answer.fields)
         names = codings(answer.fields)
         self._decoder = Decoder(names) if names else None
@@ -152,8 +158,6 @@ class Listener:
 
     def end(self, seq: int, how: Ending, now_us: int) -> ModelCall:
         """The call is over."""
-        from secondtake.cassettes.verdicts import judge
-
         read: ModelAnswer | None = None
         if self._reader is not None:
             self._reader.receive(b"")
@@ -167,9 +171,14 @@ class Listener:
             status=answer.status if answer is not None and not answer.synthetic else None,
             fields=answer.fields if answer is not None else (),
             ended=how,
+            host="" if self._retake.gateway is not None else outgoing.request.host,
+            pins=outgoing.pins,
         )
-        if outgoing.claim.kind is CallKind.COMPLETION and read is not None:
-            self._retake.stops.after(read.usage, outgoing.forwarded)
+        if read is not None and read.id:
+            self._retake.own.add(read.id)
+        if outgoing.claim.kind is CallKind.COMPLETION:
+            answered = answer is not None and answer.status < 400
+            self._retake.stops.after(read.usage if read is not None else Usage(), outgoing.forwarded, answered=answered)
         call = ModelCall(
             seq,
             outgoing.claim.step,
@@ -185,14 +194,9 @@ class Listener:
 
 def details(call: ModelCall) -> Mapping[str, object]:
     """What stands on the exchange of a live call (A-06)."""
-    verdict = call.verdict
     return {
         "step": call.step,
         "requested": list(call.requested),
         "forwarded": call.forwarded,
-        "served": verdict.served,
-        "proof": str(verdict.proof),
-        "mismatch": verdict.mismatch,
-        "infrastructure": verdict.infrastructure,
-        "incomplete": verdict.incomplete,
+        **call.verdict.described(),
     }

@@ -1,0 +1,231 @@
+"""Another model in the part: only its calls leave, to one host, as the pin; the take is whole by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from secondtake.cassettes.casting import Casting
+from secondtake.cassettes.exchange import Channel, Ending
+from secondtake.cassettes.player import Player
+from secondtake.cassettes.stops import Stops
+from secondtake.proxy.addon import Wire
+from secondtake.proxy.policy import Mode
+from secondtake.proxy.retake import Retake
+from secondtake.proxy.settings import Settings
+from tests.proxy.world import HOST, Got, MemoryWriter, World, reply, simple, world
+
+OLD, NEW = "claude-sonnet-4-5-20250929", "claude-opus-4-6"
+JSON = b"Content-Type: application/json\r\n"
+
+
+def body(model: str, *turns: str) -> bytes:
+    """A request with spacing and an escape that no serialiser would make again."""
+    messages = ", ".join('{"role":"%s","content":"%s"}' % (("user", "assistant")[n % 2], turn) for n, turn in enumerate(turns))
+    return ('{ "max_tokens":9,"model" : "%s", "messages":[%s],"x":"\\u0061"}' % (model, messages)).encode()
+
+
+def answer(model: str, text: str = "hi", *, status: bytes = b"200 OK") -> bytes:
+    content = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "model": model,
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 10, "output_tokens": 5},
+    }
+    return simple(json.dumps(content).encode(), status=status, fields=JSON)
+
+
+class Model:
+    """An origin that answers as whichever model it is asked for; keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.served: str | None = None
+        self.status = b"200 OK"
+
+    async def messages(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+        self.bodies.append(await reader.readexactly(length))
+        model = json.loads(self.bodies[-1])["model"]
+        if self.status != b"200 OK":
+            writer.write(simple(b'{"type":"error","error":{"type":"overloaded_error","message":"busy"}}', status=self.status, fields=JSON))
+        else:
+            writer.write(answer(self.served or model, f"from {model}"))
+
+
+async def post(w: World, content: bytes, path: str = "/v1/messages") -> Got:
+    return await w.get(path, method="POST", fields=JSON, body=content)
+
+
+class Stage:
+    """A recorded scene: one page, two model calls."""
+
+    def __init__(self, w: World, model: Model) -> None:
+        self.w = w
+        self.model = model
+        self.take = MemoryWriter()
+
+    async def record(self) -> None:
+        await self.w.record()
+        await self.w.get("/page")
+        await post(self.w, body(OLD, "one"))
+        await post(self.w, body(OLD, "one", "hi", "two"))
+
+    async def retake(self, *, models: tuple[str, ...] = (NEW,), **given: Any) -> Wire:
+        w = self.w
+        made = Settings(Mode.RETAKE, trust=w.world_authority.ca_path, loopback=True)
+        retake = Retake(Casting.of(models, allow_unpinned=True), given.pop("stops", Stops()), **given)
+        wire = Wire(
+            made,
+            w.authority,
+            redactor=w.redactor,
+            now_us=w.now_us,
+            writer=self.take,  # type: ignore[arg-type]
+            player=Player(w.writer.cassette(), w.redactor),
+            retake=retake,
+            resolver=w._resolve,
+            known_hosts=frozenset({HOST}),
+        )
+        return await w._start(wire)
+
+
+def staged(w: World, model: Model) -> Stage:
+    w.origin.scripts.update({b"/v1/messages": model.messages, b"/page": reply(simple(b"page")), b"/new": reply(simple(b"new"))})
+    return Stage(w, model)
+
+
+async def test_only_model_calls_leave_and_only_their_id_is_changed(tmp_path: Path) -> None:
+    """A-03, T-P1, T-P6: every other byte equal; pages come from the cassette; what is not on it is a miss."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        heads, connections = len(w.origin.heads), w.origin.connections
+        wire = await stage.retake()
+        assert (await w.get("/page")).body == b"page"
+        sent = body(OLD, "one", "hi", "something else")
+        got = await post(w, sent)
+        assert json.loads(got.body)["content"][0]["text"] == f"from {NEW}"
+        assert model.bodies[-1] == sent.replace(OLD.encode(), NEW.encode())
+        assert (await w.get("/new")).status == 424
+        assert w.origin.connections == connections + 1
+        assert len(w.origin.heads) == heads + 1
+        assert wire.outcome.answered == {"exact": 1, "live": 1, "miss": 1}
+        assert wire.outcome.requests == 3
+        (call,) = wire.retake.calls if wire.retake else ()
+        assert (call.requested, call.forwarded, call.verdict.mismatch) == ((OLD,), NEW, False)
+
+
+async def test_the_take_replays_offline_whole(tmp_path: Path) -> None:
+    """T-P7: what was played and what was live are both on it."""
+    async with world(tmp_path, {}) as w:
+        stage = staged(w, Model())
+        await stage.record()
+        await stage.retake()
+        await w.get("/page")
+        first, second = await post(w, body(OLD, "one")), await post(w, body(OLD, "one", "hi", "other"))
+        await w.stop()
+        live = [exchange for exchange in stage.take.exchanges if exchange.channel is Channel.MODEL]
+        assert [exchange.forwarded for exchange in live] == [("model-swap",)] * 2
+        assert [exchange.details["model_call"]["forwarded"] for exchange in live] == [NEW] * 2  # type: ignore[index]
+        assert [str(exchange.answered) for exchange in stage.take.exchanges] == ["exact", "live", "live"]
+        w.writer = stage.take
+        connections = w.origin.connections
+        wire = await w.replay()
+        assert (await w.get("/page")).body == b"page"
+        assert (await post(w, body(OLD, "one"))).body == first.body
+        assert (await post(w, body(OLD, "one", "hi", "other"))).body == second.body
+        assert wire.outcome.answered == {"exact": 3}
+        assert w.origin.connections == connections
+
+
+async def test_the_first_steps_come_from_the_cassette(tmp_path: Path) -> None:
+    """`--from-step 1`: one call played, then live; the counts say so."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        before = len(model.bodies)
+        wire = await stage.retake(from_step=1)
+        first = await post(w, body(OLD, "one"))
+        assert json.loads(first.body)["content"][0]["text"] == f"from {OLD}"
+        second = await post(w, body(OLD, "one", "hi", "two"))
+        assert json.loads(second.body)["content"][0]["text"] == f"from {NEW}"
+        assert len(model.bodies) == before + 1
+        assert wire.outcome.answered == {"exact": 1, "live": 1}
+
+
+async def test_another_model_than_the_pin_is_a_mismatch_and_on_the_record(tmp_path: Path) -> None:
+    """T-P2, A-04, A-06."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        wire = await stage.retake()
+        model.served = "claude-haiku-4-5-20251001"
+        await post(w, body(OLD, "one"))
+        assert wire.retake is not None
+        assert wire.retake.calls[0].verdict.mismatch
+        details = stage.take.exchanges[0].details["model_call"]
+        assert isinstance(details, dict)
+        assert (details["served"], details["mismatch"]) == (["claude-haiku-4-5-20251001"], True)
+
+
+@pytest.mark.parametrize("status", [b"429 Too Many Requests", b"529 Overloaded", b"500 Internal Server Error"])
+async def test_a_busy_provider_is_infrastructure_and_is_not_asked_again_by_us(tmp_path: Path, status: bytes) -> None:
+    """T-P5, A-12: the agent sees the status as it is; the proxy never retries a model call."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        wire = await stage.retake()
+        before = len(model.bodies)
+        model.status = status
+        got = await post(w, body(OLD, "one"))
+        assert got.status == int(status[:3])
+        assert len(model.bodies) == before + 1
+        assert wire.retake is not None
+        assert wire.retake.calls[0].verdict.infrastructure
+
+
+async def test_a_stopping_rule_ends_in_the_providers_own_shape(tmp_path: Path) -> None:
+    """`--max-calls 1`: the second call is refused, nothing leaves, and the take says which rule."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        before = len(model.bodies)
+        wire = await stage.retake(stops=Stops(max_calls=1))
+        assert (await post(w, body(OLD, "one"))).status == 200
+        refused = await post(w, body(OLD, "one", "hi", "two"))
+        assert refused.status == 400
+        assert json.loads(refused.body)["type"] == "error"
+        assert "max-calls" in json.loads(refused.body)["error"]["message"]
+        assert len(model.bodies) == before + 1
+        assert wire.retake is not None
+        assert wire.retake.tripped is not None
+        assert stage.take.exchanges[-1].ended is Ending.REFUSED
+        assert "max-calls" in stage.take.exchanges[-1].notes[-1]
+
+
+async def test_a_model_without_an_entry_is_refused_not_guessed(tmp_path: Path) -> None:
+    """A-05: `--model REQUESTED=PIN` for one of two."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        before = len(model.bodies)
+        wire = await stage.retake(models=(f"{OLD}={NEW}",))
+        assert (await post(w, body(OLD, "one"))).status == 200
+        refused = await post(w, body("claude-haiku-4-5-20251001", "one"))
+        assert (refused.status, b"claude-haiku-4-5-20251001" in refused.body) == (400, True)
+        assert len(model.bodies) == before + 1
+        assert wire.retake is not None
+        assert wire.retake.refused
