@@ -59,6 +59,10 @@ AUTH = _shapes(
     (rb".*/(?:token|access_token|sts|oauth|openid-connect/token)/?", rb"grant_?[tT]ype", "RFC 6749 token request, form or JSON"),
     (rb"/", rb"(?:^|&)Action=(?:AssumeRole\w*|Get(?:Session|Federation)Token|GetCallerIdentity)(?:&|$)", "AWS STS query API"),
     (rb".*/(?:federation/credentials|meta-data/iam/security-credentials/?.*|latest/api/token|v2/credentials/.*)", b"", "AWS credentials"),
+    (rb".*/(?:client/)?register", rb'"(?:redirect_uris|clientType)"', "RFC 7591, AWS IAM Identity Center: client registration"),
+    (rb".*/serviceAccounts/[^/]+:generate(?:AccessToken|IdToken)", b"", "Google IAM credentials"),
+    (rb"(?:.*/)?tokeninfo", b"", "Google OAuth 2"),
+    (rb"/api/oauth/claude_cli/create_api_key", b"", "Claude Code"),
     (rb".*/instance/service-accounts/.*/(?:token|identity)|/metadata/identity/oauth2/token", b"", "instance identity"),
     (rb".*/copilot_internal/v\d+/token|.*/copilot_internal/user", b"", "Copilot token exchange"),
     (rb"/-/(?:user/.*|v1/login.*|npm/v1/tokens?.*)", b"", "npm login"),
@@ -68,7 +72,11 @@ AUTH = _shapes(
 CONTROL = _shapes(
     (rb".*/models(?:/[^/:]+)?|.*/api/(?:tags|ps|show|version)", b"", "model lists"),
     (rb".*/codex/models|.*/backend-api/(?:wham|plugins|ps)/.*|.*/codex/(?:config|usage|version).*", b"", "Codex"),
-    (rb"/api/(?:eval/.*|claude_(?:code|cli)/.*|claude_code_penguin_mode|oauth/(?:profile|usage|account.*))", b"", "Claude Code"),
+    (
+        rb"/api/(?:eval/.*|claude_(?:code|cli)/.*|claude_code_penguin_mode|oauth/(?:profile|usage|account.*|claude_cli/roles))",
+        b"",
+        "Claude Code",
+    ),
     (rb"/mcp-registry/.*|/v0(?:\.\d+)?/servers(?:/.*)?", b"", "MCP registry"),
     (rb"/api\.json", b"", "opencode's model table"),
     (rb".*/model_prices_and_context_window(?:_backup)?\.json", b"", "litellm's price table"),
@@ -81,7 +89,7 @@ _WORDS = re.compile(
     rb"/v1/(?:metrics|traces|logs|batch|track|identify|page|screen|group|alias|initialize|get_config|rgstr|log_event|login)"
     rb"|otlp|event_logging|analytics|/log$|/batch|/capture|/e/?$|/i/v0|/track|/engage|/envelope|/store|/security|/minidump|rgstr|log_event|httpapi|/api/v"
     rb"|telemetry|metrics/|oauth|login|device|token|/sts|credentials|meta-data|copilot|/user|identity|models|/api/|backend-api|codex|mcp-registry|/servers|api\.json"
-    rb"|model_prices|initialize|get_config|download_config|decide|flags|features|/sdk/|v1internal:|^/$"
+    rb"|/register|:generate|model_prices|initialize|get_config|download_config|decide|flags|features|/sdk/|v1internal:|^/$"
 )
 """A path without any of these has no shape in the tables."""
 

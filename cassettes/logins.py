@@ -23,10 +23,7 @@ from secondtake.cassettes.grants import BASE32, Reply, form_of, made
 from secondtake.cassettes.misses import Miss, MissKind
 from secondtake.cassettes.placeholder import MARK, PLACEHOLDER, placed
 from secondtake.cassettes.served import Serve
-from secondtake.cassettes.tokens import LIFETIME_S, letters, opaque, stand_in, web_token
-
-DETAIL = "tokens"
-"""Where a recording keeps what may be said of the tokens of a login's answer: by place, as `tokens.described` says it."""
+from secondtake.cassettes.tokens import LIFETIME_S, TOKENS, letters, opaque, stand_in, web_token
 
 UNRECORDED = 0
 """`Serve.seq` of an answer that no exchange gave."""
@@ -86,7 +83,7 @@ def _again(request: Request, content: bytes | None, found: Serve, now_s: int) ->
     elif found.body.size_bytes > limits.BODY_IN_MEMORY_BYTES:
         return None
     else:
-        told = (found.details or {}).get(DETAIL)
+        told = (found.details or {}).get(TOKENS)
         filling = _Filling(now_s, sent, told if isinstance(told, Mapping) else {})
         try:
             read = plain(found.body.read(0, found.body.size_bytes), answer.fields)

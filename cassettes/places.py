@@ -17,6 +17,7 @@ from secondtake.cassettes.needles import Hit
 from secondtake.cassettes.placeholder import is_placeholder
 from secondtake.cassettes.secrets import AUTH_BODY_PLAIN, BODY, DOCUMENTED, QUERY, QUERY_PERHAPS, header_kind
 from secondtake.cassettes.stretches import Stretches
+from secondtake.cassettes.tokens import is_public_url
 from secondtake.cassettes.views import unescaped
 
 VALUE_BYTES = 256 * 1024
@@ -300,12 +301,12 @@ _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)
 
 
 def auth_strings(content: bytes) -> Iterator[Hit]:
-    """Every string value of a login's JSON but those whose name says they may stay readable."""
+    """Every string value of a login's JSON but those whose name says they may stay readable, and URLs that only say where to go next."""
     name = b""
     for found in _STRING.finditer(content):
         if found[2] is not None:
             name = found[1].lower()
-        elif name not in AUTH_BODY_PLAIN:
+        elif name not in AUTH_BODY_PLAIN and not is_public_url(found[1].decode("latin-1")):
             yield from _hit(content, *found.span(1), _BY_BARE_NAME.get(_bare(name), "auth-body"))
 
 

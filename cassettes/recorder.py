@@ -33,6 +33,7 @@ from secondtake.cassettes.exchange import (
 from secondtake.cassettes.message import Message, State
 from secondtake.cassettes.records import End, Head, Record
 from secondtake.cassettes.redact import RedactedBody, Redactor
+from secondtake.cassettes.tokens import TOKENS, tokens_in
 
 FORWARDED_RULES = frozenset(
     {
@@ -299,6 +300,8 @@ class Recording:
         """Write down what was done to a body of `side`."""
         self._redactions += told.redactions
         message = self._messages[side]
+        if self._withheld and side is Side.RESPONSE and told.redactions:
+            self._describe(message)
         if told.withheld is not None and message.size_bytes:
             self._details[f"{side}_withheld"] = told.withheld
             self._details[f"{side}_wire_bytes"] = message.size_bytes
@@ -308,6 +311,16 @@ class Recording:
             self._details[f"{side}_kept"] = "decoded"
             self._details[f"{side}_codings"] = list(told.codings)
             self._details[f"{side}_wire_bytes"] = message.size_bytes
+
+    def _describe(self, message: Message) -> None:
+        """Of a login's answer, what may be said of its tokens, for a replay that makes others in their place."""
+        try:
+            tokens = tokens_in(bytes(message.held), message.fields)
+        except Exception as error:  # noqa: BLE001  # kept all the same (T-L6)
+            self._note_failure("tokens", error)
+            return
+        if tokens:
+            self._details[TOKENS] = tokens
 
     def _matched_by(self, request: Request, content: bytes | None) -> Keys | None:
         try:

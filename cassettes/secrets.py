@@ -224,6 +224,10 @@ AUTH_BODY_PLAIN = frozenset(
         b"interval",
         b"status",
         b"event",
+        b"action",
+        b"resource_url",
+        b"issued_token_type",
+        b"requested_token_type",
     }
 )
 """What may stay readable in the body of a login; every other string in it is replaced."""

@@ -14,7 +14,12 @@ import re
 from collections.abc import Mapping
 from uuid import UUID
 
+from secondtake.cassettes.content import plain
+from secondtake.cassettes.exchange import Fields
 from secondtake.cassettes.kinds import PREFIX, looks_random, value_kind
+
+TOKENS = "tokens"
+"""The name in `Exchange.details` under which a recording keeps `tokens_in`."""
 
 LIFETIME_S = 20 * 24 * 3600
 """How long a stand-in says it lasts. Longer than any run; below 2^31 ms, beyond which a timer of Node fires at once."""
@@ -97,6 +102,28 @@ def _claim(name: str, value: object, depth: int) -> object:
 
 def _secret(text: str) -> bool:
     return value_kind(text.encode("utf-8", "replace")) is not None
+
+
+def tokens_in(content: bytes, fields: Fields) -> dict[str, object]:
+    """Every web token in the JSON of a login's answer, by its place (`a.b[0]`), as `described` says it. Empty where there is none."""
+    read = plain(content, fields)
+    if read is None or read.lstrip()[:1] not in (b"{", b"["):
+        return {}
+    try:
+        document = json.loads(read)
+    except (ValueError, RecursionError):
+        return {}
+    found: dict[str, object] = {}
+    pending: list[tuple[str, object]] = [("", document)]
+    while pending and len(found) < _ITEMS:
+        place, value = pending.pop()
+        if isinstance(value, dict):
+            pending += ((f"{place}.{name}" if place else name, one) for name, one in value.items() if len(name) <= _TEXT)
+        elif isinstance(value, list):
+            pending += ((f"{place}[{index}]", one) for index, one in enumerate(value[:_ITEMS]))
+        elif isinstance(value, str) and value.startswith("eyJ") and (told := described(value.encode("utf-8", "replace"))) is not None:
+            found[place] = told
+    return found
 
 
 # ---- making one ----------------------------------------------------------------------------------------------------

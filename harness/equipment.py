@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.normalise import Aliases
 from secondtake.cassettes.redact import Redactor
-from secondtake.cassettes.secrets import environment_kind, known_in_environment
+from secondtake.cassettes.secrets import Known, environment_kind, known_in_environment
 from secondtake.harness.running import run_directory
 from secondtake.proxy import authority as authorities
 from secondtake.proxy import trust
@@ -111,7 +111,9 @@ def _equipped(
     with authority:
         sources = trust.collect(stage.environ, stage.home, stage.cwd)
         upstream = Upstream.from_environ(stage.environ)
-        redactor = Redactor(known_in_environment(stage.environ), key=_key(stage, reading=reading))
+        # The dummies a replay is started with stand in `stage.environ` already (session.py), so they are known like real ones.
+        known = (*known_in_environment(stage.environ), *(Known("proxy-credential", secret, "upstream") for secret in upstream.secrets))
+        redactor = Redactor(known, key=_key(stage, reading=reading))
         yield Equipment(
             stage,
             authority,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -84,3 +85,11 @@ def test_a_made_credential_has_128_random_bits() -> None:
     user, _, secret = made_credential(Random(1)).partition(":")
     assert (user, len(secret)) == ("secondtake", 32)
     assert made_credential(Random(1)) != made_credential(Random(2))
+
+
+def test_the_password_of_the_way_out_and_the_dummies_are_known_to_the_redactor(stage: Callable[..., Stage]) -> None:
+    """C-09, C-13: what we send upstream, and what we put into the child's environment, in whatever spelling an agent shows it."""
+    given = {"HTTPS_PROXY": "http://me:p%40ssw0rd-1234@proxy.example:3128", **dummies(["OPENAI_API_KEY"], {})}
+    with equipped(stage(**given)) as equipment:
+        for secret in ("p@ssw0rd-1234", base64.b64encode(b"me:p@ssw0rd-1234").decode(), given["OPENAI_API_KEY"]):
+            assert secret not in equipment.redactor.text(f"seen: {secret} .")
