@@ -75,6 +75,19 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_wire
 
 
+def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of what asks models live and plays the rest, handed to the command as one `wire`."""
+
+    @click.option("--route", "routes", multiple=True, metavar="HOST=URL", help="Send a host's traffic to another origin.")
+    @click.option("--client-cert", "client_certs", multiple=True, metavar="HOST=PEM", help="Certificate and key to show to a host.")
+    @click.option("--loopback", is_flag=True, help="Let model calls go to loopback targets too, instead of refusing them.")
+    @functools.wraps(command)
+    def with_wire(*, routes: Sequence[str], client_certs: Sequence[str], loopback: bool, **rest: Any) -> Any:
+        return command(wire=HostRules(routes=_routes(routes), client_certs=_client_certs(client_certs), loopback=loopback), **rest)
+
+    return with_wire
+
+
 PACES = ("fast", "real")
 """The values of `proxy.policy.Pace`, which `--help` does not load."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from secondtake.harness.results import Problem, Verdict
 from secondtake.proxy.tools import guess, trust_hint
 
 if TYPE_CHECKING:
+    from secondtake.harness.results import LiveCall
     from secondtake.proxy.outcome import Outcome
 
 AGENTS = frozenset({"claude", "codex", "gemini", "opencode", "qwen", "pi", "mini-swe-agent", "aider"})
@@ -39,6 +41,52 @@ def record_problems(outcome: Outcome, agent: Sequence[str], bundle: Path) -> tup
 
 def replay_problems(outcome: Outcome, agent: Sequence[str], bundle: Path, *, recorded: int) -> tuple[Problem, ...]:
     """Judge a replay of a cassette of `recorded` exchanges. Misses are counted elsewhere."""
+    found = _played(outcome, agent, bundle, recorded=recorded)
+    if outcome.answered[Answered.LIVE]:
+        found.append(Problem("live", f"{outcome.answered[Answered.LIVE]} requests were answered live", None, Verdict.DIVERGED))
+    return (*found, *_notes(outcome))
+
+
+def retake_problems(
+    outcome: Outcome, agent: Sequence[str], bundle: Path, calls: Sequence[LiveCall], unswapped: Sequence[str], stopped: str | None
+) -> tuple[Problem, ...]:
+    """Judge a retake. Misses are counted elsewhere; what another model was asked and did is no problem of the run's."""
+    found = [*_failed(outcome), *_played(outcome, agent, bundle, recorded=1)]
+    wrong = [call for call in calls if call.mismatch]
+    if wrong:
+        who = ", ".join(sorted({f"{', '.join(call.served)} for {call.forwarded}" for call in wrong}))
+        message = f"the take is invalid: another model answered than was asked ({who}), in {_steps(wrong)}"
+        hint = "a fallback, a router or an advisor of the provider's; `--rule drop-fallbacks` takes them out of the request"
+        found.append(Problem("mismatch", message, hint, Verdict.DIVERGED))
+    if cut := outcome.answered[Answered.LIVE] - len(calls):
+        found.append(Problem("cut-short", f"cut short by the agent's leaving, before it could be told who answered: {cut} model calls"))
+    found += [Problem("not-swapped", f"a model call was not sent: {why}", None, Verdict.DIVERGED) for why in dict.fromkeys(unswapped)]
+    if not calls and not unswapped and stopped is None and outcome.requests:
+        found.append(Problem("no-model-call", "no model call left", "the agent asked no model, or all of it was played", Verdict.DIVERGED))
+    if stopped is not None:
+        found.append(Problem("stopped", f"stopped: {stopped}"))
+    failed = [call for call in calls if call.infrastructure is not None]
+    if failed:
+        how = _listed(Counter(call.infrastructure or "" for call in failed))
+        found.append(Problem("infrastructure", f"not the model's doing, counted apart: {how}, in {_steps(failed)}"))
+    if gone := [call for call in calls if call.retired]:
+        pins = ", ".join(dict.fromkeys(call.forwarded for call in gone))
+        found.append(Problem("retired", f"the provider does not know {pins}, or no longer, in {_steps(gone)}", "`secondtake pin ID`"))
+    for why in dict.fromkeys(call.incompatible for call in calls if call.incompatible is not None):
+        unauthorised = why[:3] in {"401", "403"}
+        hint = "--credential-env VAR puts a credential on model calls" if unauthorised else "`--rule NAME` drops what a model refuses"
+        found.append(Problem("incompatible", f"the provider would not take a call: {why}", hint))
+    return (*found, *_notes(outcome))
+
+
+def _steps(calls: Sequence[LiveCall]) -> str:
+    steps = [str(call.step) for call in calls]
+    more = f" and {len(steps) - 10} more" if len(steps) > 10 else ""
+    return f"model call {', '.join(steps[:10])}{more}"
+
+
+def _played(outcome: Outcome, agent: Sequence[str], bundle: Path, *, recorded: int) -> list[Problem]:
+    """What is wrong with any run that is answered from a cassette."""
     found = [*_tls(outcome, agent, bundle), *_wire(outcome)]
     hint = "`secondtake verify` names every fault"
     found += [Problem("damaged", f"the cassette is damaged: {damage}", hint, Verdict.STORE) for damage in outcome.damaged]
@@ -50,9 +98,7 @@ def replay_problems(outcome: Outcome, agent: Sequence[str], bundle: Path, *, rec
     counted = sum(outcome.answered.values())
     if counted != outcome.requests:
         found.append(Problem("miscounted", f"{outcome.requests} requests were seen and {counted} answers counted", None, Verdict.FAULT))
-    if outcome.answered[Answered.LIVE]:
-        found.append(Problem("live", f"{outcome.answered[Answered.LIVE]} requests were answered live", None, Verdict.DIVERGED))
-    return (*found, *_notes(outcome))
+    return found
 
 
 def _failed(outcome: Outcome) -> list[Problem]:

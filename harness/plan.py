@@ -64,3 +64,35 @@ class Where:
     """Run where we stand, although the recorded model calls tools."""
     keep: bool = False
     """Keep the scratch copy afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """When a retake stops asking: at the wire, whatever the agent wants. None: no bound."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    cost: float | None = None
+    """In the unit of `prices`."""
+    prices: Path | None = None
+    """What models cost, in a file of the user's; a model that is not in it has an unknown price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recast:
+    """Another model in the part: which, where it is asked, and with what changed."""
+
+    models: tuple[str, ...]
+    """`PIN` for every call, or `REQUESTED=PIN` for each."""
+    name: str | None = None
+    """Under which name the take is kept; None: made from the recording's."""
+    from_step: int = 0
+    """So many model calls are still played."""
+    strip_reasoning: bool = False
+    rules: tuple[str, ...] = ()
+    gateway: str | None = None
+    credential_env: str | None = None
+    credential_command: str | None = None
+    allow_unpinned: bool = False
+    bounds: Bounds = Bounds()

@@ -72,14 +72,18 @@ def stand(
     where: Where,
     announce: Callable[[tuple[str, ...]], None],
     cleanup: ExitStack,
+    *,
+    command: str | None = None,
 ) -> Standing:
     """Return where the agent may run: in a scratch copy where the recorded model calls tools, unless told otherwise.
 
-    The copy stands at the recorded path where the kernel allows it: a tool call that names a file by its full path acts on the copy then.
+    `command` is the command line up to where it runs, for hints; without it that of a replay. The copy stands at the recorded path where
+    the kernel allows it: a tool call that names a file by its full path acts on the copy then.
 
     Raises:
         WouldAct: the tool calls would act on what is not a copy.
     """
+    command = command or f"secondtake replay {shlex.quote(name)}{stage.again}"
     if where.copy_of is not None:
         copy = _scratch(where.copy_of, keep=where.keep, cleanup=cleanup)
         recorded = _recorded_path(cassette)
@@ -88,7 +92,7 @@ def stand(
         prefix = _stand_in(stage, where.copy_of, copy, recorded, agent)
         if prefix is not None:
             return Standing(recorded, copy, prefix)
-        _refuse_outside(stage, recorded, tool_calls(cassette), name, agent)
+        _refuse_outside(recorded, tool_calls(cassette), command, agent)
         return Standing(copy, copy)
     if where.in_place:
         calls = tuple(tool_calls(cassette))
@@ -99,7 +103,7 @@ def stand(
     if first is not None:
         raise WouldAct(
             f"the recorded model calls tools ({first.name} in exchange {first.seq}), and they would act on {stage.cwd}",
-            hint=f"secondtake replay {shlex.quote(name)}{stage.again} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
+            hint=f"{command} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
         )
     return Standing(stage.cwd)
 
@@ -131,14 +135,13 @@ def _stand_in(stage: Stage, original: Path, copy: Path, recorded: Path, agent: S
     return prefix if tried.returncode == 0 else None
 
 
-def _refuse_outside(stage: Stage, recorded: Path, calls: Iterable[Asked], name: str, agent: Sequence[str]) -> None:
+def _refuse_outside(recorded: Path, calls: Iterable[Asked], command: str, agent: Sequence[str]) -> None:
     """A scratch copy elsewhere keeps nothing safe from a tool call that names the recorded directory by its full path."""
     for call in calls:
         if str(recorded) in call.arguments:
             raise WouldAct(
                 f"the recorded tool call {call.name} (exchange {call.seq}) names {recorded} by its full path and would act there",
-                hint=f"run it where {recorded} does not exist (a container), or: "
-                f"secondtake replay {shlex.quote(name)}{stage.again} --in-place -- {shlex.join(agent)}",
+                hint=f"run it where {recorded} does not exist (a container), or: {command} --in-place -- {shlex.join(agent)}",
             )
 
 
@@ -157,7 +160,8 @@ def _scratch(original: Path, *, keep: bool, cleanup: ExitStack) -> Path:
     return copy
 
 
-def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace: Pace, *, port: int) -> Proxy:
+def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace: Pace, *, port: int, one_session: bool = False) -> Proxy:
+    """Return the proxy. `one_session`: one agent's run, which may be quiet for long (DESIGN 3)."""
     settings = Settings(
         mode=Mode.REPLAY,
         trust=equipment.origins,
@@ -165,6 +169,7 @@ def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace
         pace=pace,
         credential=equipment.credential,
         uid=os.getuid(),
+        one_session=one_session,
     )
     quiet()
     hosts = frozenset(row.host for row in cassette.rows)

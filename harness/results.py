@@ -107,6 +107,125 @@ class Replayed:
         return max((Verdict.DIVERGED if self.misses else Verdict.CLEAN), worst(self.problems), key=_rank)
 
 
+@dataclass(frozen=True, slots=True)
+class LiveCall:
+    """One model call that left: as what it was asked, as what it went, and who is known to have answered."""
+
+    seq: int
+    step: int
+    adapter: str
+    requested: tuple[str, ...]
+    forwarded: str
+    served: tuple[str, ...]
+    """The models the answer names."""
+    proof: str
+    """How well it is known who answered: `strong`, `medium`, `weak`, `unverified`."""
+    verified: bool
+    status: int | None
+    mismatch: bool
+    infrastructure: str | None
+    """What failed that was not the model: 429, 5xx, a time-out, a cut stream."""
+    incomplete: bool
+    retired: bool
+    """The provider does not know the pin, or no longer."""
+    incompatible: str | None
+    """Why the provider would not take this request for this model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retaken:
+    """A retake that ended. The counts in `answered` add up to `requests`; those that are live are `calls`."""
+
+    name: str
+    """Of the take."""
+    parent: str
+    root: str | None
+    agent_status: int | None
+    requests: int
+    answered: Mapping[Answered, int]
+    calls: tuple[LiveCall, ...]
+    unswapped: tuple[str, ...]
+    """Why model calls were not sent."""
+    stopped: str | None
+    """The stopping rule that was reached."""
+    labels: tuple[str, ...]
+    """What must be said wherever this take is compared: `unpinned`, `gateway`, …"""
+    misses: tuple[Missed, ...]
+    unplayed: tuple[Unplayed, ...]
+    elapsed_us: int
+    ran_in: Path | None = None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def mismatches(self) -> tuple[LiveCall, ...]:
+        """Calls that another model answered than was asked: they make the take invalid."""
+        return tuple(call for call in self.calls if call.mismatch)
+
+    @property
+    def infrastructure(self) -> tuple[LiveCall, ...]:
+        """Calls that failed for no reason of the model's; counted apart."""
+        return tuple(call for call in self.calls if call.infrastructure is not None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """DIVERGED on any miss, else the worst of the problems."""
+        return max((Verdict.DIVERGED if self.misses else Verdict.CLEAN), worst(self.problems), key=_rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One decision, and the exchanges in which it was taken."""
+
+    calls: tuple[tuple[str, str], ...]
+    """(tool, arguments as canonical JSON) in order; empty where no tool was called."""
+    exchanges: tuple[int, ...]
+    as_recorded: bool
+    """The recorded model chose the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One model of a probe. `answered`, `refused`, `infrastructure` and `mismatches` add up to `sent`."""
+
+    model: str
+    pin_class: str
+    sent: int
+    answered: int
+    refused: int
+    """The provider would not take the request for this model: parameters, betas, a model it does not know."""
+    infrastructure: int
+    mismatches: int
+    """Answered by another model; counted in no choice."""
+    choices: tuple[Choice, ...]
+    """The most frequent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A probe that ended."""
+
+    name: str
+    """Of its cassette."""
+    parent: str
+    root: str | None
+    seq: int
+    """The recorded exchange that was asked again."""
+    step: int
+    requested: str | None
+    """The model that was asked then."""
+    recorded: tuple[tuple[str, str], ...] | None
+    """What it chose then; None where it gave no answer."""
+    arms: tuple[Arm, ...]
+    stopped: str | None
+    labels: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the problems."""
+        return worst(self.problems)
+
+
 def worst(problems: tuple[Problem, ...]) -> Verdict:
     """Return the worst verdict among `problems`."""
     return max((problem.verdict for problem in problems), key=_rank, default=Verdict.CLEAN)

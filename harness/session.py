@@ -15,18 +15,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
+from secondtake.harness.cast import cast_of
 from secondtake.harness.equipment import Equipment, dummies, equipped
 from secondtake.harness.launch import NotStarted, launch
 from secondtake.harness.recording import begin, recording_proxy
 from secondtake.harness.replaying import opened, player_for, recorded_start, replayed, replaying_proxy, stand, told
+from secondtake.harness.retaking import attach, begin_take, refuse_in_place, retaking_proxy
 from secondtake.harness.running import Ready, run_directory
 from secondtake.proxy import runtime
 from secondtake.proxy.policy import Mode, Pace
 from secondtake.proxy.upstream import former_value
 
 if TYPE_CHECKING:
-    from secondtake.harness.plan import HostRules, Naming, Stage, Where
-    from secondtake.harness.results import Recorded, Replayed
+    from secondtake.harness.plan import HostRules, Naming, Recast, Stage, Where
+    from secondtake.harness.results import Recorded, Replayed, Retaken
 
 
 async def record_session(
@@ -106,7 +108,7 @@ async def replay_session(
         standing = stand(stage, cassette, name, agent, where, announce, cleanup)
         stage = replace(stage, environ={**dummies(told(cassette, "credentials"), stage.environ), **stage.environ})
         with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment:
-            proxy = replaying_proxy(stage, equipment, cassette, pace, port=0)
+            proxy = replaying_proxy(stage, equipment, cassette, pace, port=0, one_session=True)
             port = await proxy.start()
             proxy.wire.attach(player=player_for(equipment, cassette, port, standing.cwd))
             begun_s = stage.monotonic_s()
@@ -138,6 +140,75 @@ async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int
         finally:
             outcome = await proxy.stop()
         return replayed(stage, proxy, cassette, outcome, (), equipment, begun_s, None, None)
+
+
+async def retake_session(
+    stage: Stage,
+    name: str,
+    recast: Recast,
+    wire: HostRules,
+    agent: Sequence[str],
+    *,
+    pace: Pace,
+    where: Where,
+    command: str,
+    announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
+    started: Callable[[str, tuple[str, ...]], None] = lambda _name, _labels: None,
+    stdout: IO[bytes] | int | None = None,
+) -> Retaken:
+    """Run `agent` against a cassette with another model in the part. `started` gets the take's name and labels before the agent starts.
+
+    `command` is the command line so far, for hints.
+
+    Raises:
+        WouldAct: the model is offered tools, and no scratch copy was asked for.
+        BadInput: a model is not held fixed, an option makes no sense, there is no such command.
+        NotFound, Corrupt, TooNew, NameTaken, NotStored: the cassette cannot be read, or the take not be written.
+    """
+    check_startable(agent, stage)
+    with opened(stage, name) as cassette, ExitStack() as cleanup:
+        refuse_in_place(stage, cassette, where, command, agent)
+        standing = stand(stage, cassette, name, agent, where, announce, cleanup, command=command)
+        dummy = dummies(told(cassette, "credentials"), stage.environ)
+        with equipped(replace(stage, environ={**dummy, **stage.environ}), recorded=recorded_start(cassette)) as equipment:
+            cast = cast_of(stage, cassette, recast, equipment.redactor)
+            proxy = retaking_proxy(stage, wire, equipment, cassette, cast, pace, port=0)
+            port = await proxy.start()
+            taking = None
+            try:
+                taking = begin_take(stage, cassette, cast, equipment, port, name=recast.name, agent=agent, cwd=standing.cwd, wire=wire)
+                attach(proxy, taking, equipment, port, standing.cwd)
+                started(taking.writer.name, cast.labels)
+                finished = await launch((*standing.prefix, *agent), env=equipment.child(port), cwd=standing.cwd, stdout=stdout)
+            except NotStarted:
+                if taking is not None:
+                    taking.discard()
+                raise
+            finally:
+                outcome = await proxy.stop()
+            return taking.close(proxy, outcome, agent, equipment, finished.status, standing.copy if where.keep else None)
+
+
+async def proxy_retake_session(
+    stage: Stage, name: str, recast: Recast, wire: HostRules, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None]
+) -> Retaken:
+    """Be a retake's proxy until SIGINT, SIGTERM or SIGHUP: one take, whoever comes.
+
+    Raises:
+        RecordedError: as for `retake_session`; the port is in use.
+    """
+    with opened(stage, name) as cassette, equipped(stage, recorded=recorded_start(cassette), kept=True, new_ca=new_ca) as equipment:
+        cast = cast_of(stage, cassette, recast, equipment.redactor)
+        proxy = retaking_proxy(stage, wire, equipment, cassette, cast, pace, port=port)
+        bound = await proxy.start()
+        try:
+            taking = begin_take(stage, cassette, cast, equipment, bound, name=recast.name, agent=(), cwd=stage.cwd, wire=wire)
+            attach(proxy, taking, equipment, bound, stage.cwd)
+            with _stopping(None) as stop, _announced(stage, equipment, Mode.RETAKE, taking.writer.name, bound, ready):
+                await stop.wait()
+        finally:
+            outcome = await proxy.stop()
+        return taking.close(proxy, outcome, (), equipment, None, None)
 
 
 def check_startable(agent: Sequence[str], stage: Stage) -> None:

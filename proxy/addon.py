@@ -109,7 +109,8 @@ class Wire:
             if found not in (self.settings.uid, 0) and (found is not None or self.settings.credential is None):
                 self.outcome.strangers += 1
                 return "the connection does not belong to this user"
-        if self._last_left_us is not None and self.now_us() - self._last_left_us > NEW_SESSION_AFTER_S * 1e6:
+        paused = self._last_left_us is not None and self.now_us() - self._last_left_us > NEW_SESSION_AFTER_S * 1e6
+        if paused and not self.settings.one_session:
             self.new_sessions()
         self._last_left_us = None
         return None

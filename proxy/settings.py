@@ -33,3 +33,5 @@ class Settings:
     only_hosts: tuple[str, ...] = ()
     client_certs: Mapping[str, Path] = field(default_factory=dict)
     quiet_telemetry: bool = False
+    one_session: bool = False
+    """All connections are one run, however long a pause between them; else a pause begins the recording anew."""

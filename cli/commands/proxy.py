@@ -8,8 +8,9 @@ import click
 
 from secondtake.cli.exits import exit_of
 from secondtake.cli.options import Surface, name_argument, surface_options
+from secondtake.cli.recast import recast_options
 from secondtake.cli.wire import pace_option, record_options, stage_of
-from secondtake.harness.plan import HostRules, Naming
+from secondtake.harness.plan import HostRules, Naming, Recast
 
 if TYPE_CHECKING:
     from secondtake.harness.running import Ready
@@ -87,6 +88,36 @@ def replay(surface: Surface, name: str, port: int, new_ca: bool, pace: str) -> i
     return code
 
 
+@command.command("retake")
+@name_argument()
+@recast_options(playing=True)
+@port_option
+@new_ca_option
+@pace_option
+@surface_options
+def retake(surface: Surface, name: str, recast: Recast, wire: HostRules, port: int, new_ca: bool, pace: str) -> int:
+    """Answer from a cassette and ask another model, until interrupted. All that comes is one take."""
+    import asyncio
+
+    from secondtake.cli.render.retake import retaken_fields, retaken_lines
+    from secondtake.harness.session import proxy_retake_session
+    from secondtake.proxy.policy import Pace
+
+    result = asyncio.run(
+        proxy_retake_session(
+            stage_of(surface), name, recast, wire, pace=Pace(pace), port=port, new_ca=new_ca, ready=lambda ready: _announce(surface, ready)
+        )
+    )
+    code = exit_of(result.verdict, result.agent_status)
+    if surface.json:
+        from secondtake.cli.render.objects import as_line
+
+        print(as_line({"event": "done", **retaken_fields(result), "exit_code": int(code)}))
+    for line in retaken_lines(result, again=surface.again):
+        surface.say(line)
+    return code
+
+
 def _announce(surface: Surface, ready: Ready) -> None:
     if surface.json:
         from secondtake.cli.render.objects import as_line
@@ -105,7 +136,7 @@ def _announce(surface: Surface, ready: Ready) -> None:
             ),
             flush=True,
         )
-    doing = "recording as" if ready.mode == "record" else "replaying"
+    doing = {"record": "recording as", "retake": "retaking, kept as"}.get(ready.mode, "replaying")
     surface.say(f"{doing} {ready.name} on http://127.0.0.1:{ready.port}\n")
     surface.say("point a shell and the agents it starts at it with")
     surface.say(f'  eval "$(secondtake env --port {ready.port}{surface.again})"\n')

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from secondtake.cassettes.exchange import Answered
 from secondtake.cli.render.escape import visible_line
 from secondtake.cli.render.words import count, duration, size
-from secondtake.harness.results import Problem, Recorded, Replayed, Verdict
+from secondtake.harness.results import Missed, Problem, Recorded, Replayed, Unplayed, Verdict
 
 LISTED = 10
 """How many misses or unplayed exchanges are listed before `… and N more`."""
@@ -56,13 +56,7 @@ def replayed_lines(result: Replayed) -> Iterator[str]:
             yield f"  {kind:<10} {number:>7,}"
     if result.ran_in:
         yield visible_line(f"  ran in a scratch copy: {result.ran_in}")
-    for miss in result.misses[:LISTED]:
-        yield ""
-        yield visible_line(f"miss ({miss.kind}): {miss.method} {miss.url}")
-        if miss.nearest_seq is not None:
-            differs = f"; differs in {', '.join(miss.differs)}" if miss.differs else ""
-            yield visible_line(f"  closest: exchange {miss.nearest_seq}{differs}")
-    yield from _more(len(result.misses), "miss", "misses")
+    yield from miss_lines(result.misses)
     if result.unplayed:
         yield ""
         yield f"not asked for this time: {count(len(result.unplayed), 'recorded exchange')}"
@@ -80,23 +74,44 @@ def replayed_fields(result: Replayed) -> dict[str, object]:
         "agent_status": result.agent_status,
         "requests": result.requests,
         "answered": {str(kind): result.answered.get(kind, 0) for kind in Answered},
-        "misses": [
-            {
-                "kind": miss.kind,
-                "method": miss.method,
-                "url": miss.url,
-                "channel": str(miss.channel),
-                "nearest_seq": miss.nearest_seq,
-                "differs": list(miss.differs),
-                "message": miss.message,
-            }
-            for miss in result.misses
-        ],
-        "unplayed": [{"seq": row.seq, "method": row.method, "url": row.url, "channel": str(row.channel)} for row in result.unplayed],
+        "misses": miss_fields(result.misses),
+        "unplayed": unplayed_fields(result.unplayed),
         "ran_in": str(result.ran_in) if result.ran_in else None,
         "elapsed_us": result.elapsed_us,
         "problems": [problem_fields(problem) for problem in result.problems],
     }
+
+
+def miss_lines(misses: Sequence[Missed]) -> Iterator[str]:
+    """Yield each miss with the closest recorded exchange."""
+    for miss in misses[:LISTED]:
+        yield ""
+        yield visible_line(f"miss ({miss.kind}): {miss.method} {miss.url}")
+        if miss.nearest_seq is not None:
+            differs = f"; differs in {', '.join(miss.differs)}" if miss.differs else ""
+            yield visible_line(f"  closest: exchange {miss.nearest_seq}{differs}")
+    yield from _more(len(misses), "miss", "misses")
+
+
+def miss_fields(misses: Sequence[Missed]) -> list[Mapping[str, object]]:
+    """Return misses as objects."""
+    return [
+        {
+            "kind": miss.kind,
+            "method": miss.method,
+            "url": miss.url,
+            "channel": str(miss.channel),
+            "nearest_seq": miss.nearest_seq,
+            "differs": list(miss.differs),
+            "message": miss.message,
+        }
+        for miss in misses
+    ]
+
+
+def unplayed_fields(rows: Sequence[Unplayed]) -> list[Mapping[str, object]]:
+    """Return recorded exchanges that nobody asked for as objects."""
+    return [{"seq": row.seq, "method": row.method, "url": row.url, "channel": str(row.channel)} for row in rows]
 
 
 def problem_fields(problem: Problem) -> Mapping[str, object]:

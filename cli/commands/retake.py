@@ -1,0 +1,100 @@
+"""`retake`: another model in the part; only model calls leave."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from secondtake.cli.exits import exit_of
+from secondtake.cli.options import AgentCommand, Surface, agent_of, keep_out_of_workspace, name_argument, split_agent, surface_options
+from secondtake.cli.recast import recast_options
+from secondtake.cli.wire import pace_option, stage_of
+from secondtake.harness.plan import HostRules, Recast, Where
+
+OURS_KEY = "secondtake.ours"
+
+
+class RetakeCommand(AgentCommand):
+    """Remembers the command line as typed: a hint about where to run repeats all of it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep our part of the line."""
+        ctx.meta[OURS_KEY] = split_agent(args)[0]
+        return super().parse_args(ctx, args)
+
+
+@click.command("retake", cls=RetakeCommand)
+@name_argument()
+@recast_options(playing=True)
+@click.option(
+    "--workspace", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Run in a scratch copy of DIR."
+)
+@click.option("--in-place", is_flag=True, help="Run here, although the model is offered tools.")
+@click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
+@pace_option
+@surface_options
+@click.pass_context
+def command(
+    context: click.Context,
+    surface: Surface,
+    name: str,
+    recast: Recast,
+    wire: HostRules,
+    workspace: Path | None,
+    in_place: bool,
+    keep: bool,
+    pace: str,
+) -> int:
+    """Run an agent against a cassette with another model in the part.
+
+    Everything after `--` is the agent's command. All recorded traffic comes from the cassette; only model calls leave, with PIN instead of
+    the model they ask for. What came back is kept as a take, a cassette of its own. A model that is offered tools runs in a scratch copy,
+    or not at all. Exits with the agent's own status when nothing was missed and the model that answered was the one asked.
+    """
+    import asyncio
+
+    from secondtake.cli.render.retake import retaken_fields, retaken_lines, started_line
+    from secondtake.cli.render.summary import announced_lines
+    from secondtake.harness.session import retake_session
+    from secondtake.proxy.policy import Pace
+
+    agent = agent_of(context)
+    if workspace and in_place:
+        raise click.UsageError("--workspace and --in-place exclude each other", context)
+    if keep and not workspace:
+        raise click.UsageError("--keep goes with --workspace", context)
+    stage = stage_of(surface)
+    keep_out_of_workspace(surface, workspace.absolute() if workspace else stage.cwd)
+    typed: list[str] = context.meta[OURS_KEY]
+    again = "" if any(word.split("=")[0] == "--store" for word in typed) else surface.again
+
+    def announce(calls: tuple[str, ...]) -> None:
+        for line in announced_lines(calls):
+            surface.say(line)
+
+    result = asyncio.run(
+        retake_session(
+            stage,
+            name,
+            recast,
+            wire,
+            agent,
+            pace=Pace(pace),
+            where=Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep),
+            command=f"secondtake retake {shlex.join(typed)}{again}",
+            announce=announce,
+            started=lambda take, labels: surface.say(started_line(take, name, labels)),
+            stdout=sys.stderr.fileno() if surface.json else None,
+        )
+    )
+    code = exit_of(result.verdict, result.agent_status)
+    if surface.json:
+        from secondtake.cli.render.objects import as_line
+
+        print(as_line({**retaken_fields(result), "exit_code": int(code)}))
+    for line in retaken_lines(result, again=surface.again):
+        surface.say(line)
+    return code
