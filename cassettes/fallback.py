@@ -28,19 +28,22 @@ POSITIONS = 8
 BY_ENDPOINT = frozenset((Channel.AUTH, Channel.CONTROL, Channel.TELEMETRY))
 
 
-def by_endpoint(catalogue: Catalogue, used: bytearray, request: Request, content: bytes | None, channel: Channel) -> Serve | None:
+def by_endpoint(
+    catalogue: Catalogue, used: bytearray, request: Request, content: bytes | None, channel: Channel, *, repeat: bool = True
+) -> Serve | None:
     """A recorded answer of the same endpoint whatever else was sent.
 
     Flags and settings (`control`): those of the same question in the order they were given, then the last again; `normalised`, because
     what is left out is named (control.py). Logins: a success of the same grant, in order, then the last again. Telemetry: a success,
-    always; a refusal that makes clients try again is not repeated. Both count as `local`.
+    always; a refusal that makes clients try again is not repeated. Both count as `local`. Without `repeat` no answer of `control` is
+    given twice.
     """
     found = catalogue.endpoint(channel, request)
     match channel:
         case Channel.CONTROL:
             asked = question(request.path, content)
             found = [position for position in found if question(catalogue.rows[position].path, _sent(catalogue, position)) == asked]
-            how, order = Answered.NORMALISED, (_lasting(catalogue, found) or [])
+            how, order = Answered.NORMALISED, _lasting(catalogue, found) if repeat else []
         case Channel.AUTH:
             named = _grant(request, content)
             same = [position for position in found if _grant(_request(catalogue, position), _sent(catalogue, position)) == named]

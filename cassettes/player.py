@@ -231,7 +231,8 @@ class Session:
         channel, _ = self._classify(request, search.content)
         served: Serve | None = None
         if channel in BY_ENDPOINT:
-            served = by_endpoint(self._catalogue, self._used, request, search.content, channel)
+            repeat = self._reuse(request) is Reuse.REPEAT_LAST
+            served = by_endpoint(self._catalogue, self._used, request, search.content, channel, repeat=repeat)
         elif channel is Channel.MODEL and self._player.options.positional and search.content:
             served = by_position(self._catalogue, self._used, request, search.content)
         return served or self._miss(None, search)

@@ -60,7 +60,7 @@ def described(token: bytes) -> dict[str, object] | None:
     header, claims = _decoded(parts[0]), _decoded(parts[1])
     if header is None or claims is None:
         return None
-    kept = {name: value for name, value in header.items() if name in ("alg", "typ") and isinstance(value, str) and len(value) <= 16}
+    kept = {name: value for name, value in header.items() if name in ("alg", "typ") and isinstance(value, str) and _fits(value, 16)}
     return {"header": kept, "claims": _public(claims, _DEPTH), "signature": len(parts[2])}
 
 
@@ -81,7 +81,7 @@ def _decoded(part: bytes) -> dict[str, object] | None:
 
 
 def _public(claims: Mapping[str, object], depth: int) -> dict[str, object]:
-    return {name: _claim(name, value, depth) for name, value in list(claims.items())[:_ITEMS] if len(name) <= _TEXT and not _secret(name)}
+    return {name: _claim(name, value, depth) for name, value in list(claims.items())[:_ITEMS] if _fits(name) and not _secret(name)}
 
 
 def _claim(name: str, value: object, depth: int) -> object:
@@ -91,13 +91,18 @@ def _claim(name: str, value: object, depth: int) -> object:
         case int() | float():
             return 0
         case str():
-            return value if name in PUBLIC and len(value) <= _TEXT and not _secret(value) else stand_in(name, value)
+            return value if name in PUBLIC and _fits(value) and not _secret(value) else stand_in(name, value)
         case dict() if depth:
             return _public(value, depth - 1)
         case list() if depth:
             return [_claim(name, one, depth - 1) for one in value[:_ITEMS]]
         case _:
             return None
+
+
+def _fits(text: str, most: int = _TEXT) -> bool:
+    """Whether a record can hold it: short, and no half of a surrogate pair, which JSON can write and UTF-8 cannot."""
+    return len(text) <= most and not re.search("[\ud800-\udfff]", text)
 
 
 def _secret(text: str) -> bool:
@@ -118,7 +123,7 @@ def tokens_in(content: bytes, fields: Fields) -> dict[str, object]:
     while pending and len(found) < _ITEMS:
         place, value = pending.pop()
         if isinstance(value, dict):
-            pending += ((f"{place}.{name}" if place else name, one) for name, one in value.items() if len(name) <= _TEXT)
+            pending += ((f"{place}.{name}" if place else name, one) for name, one in value.items() if _fits(name))
         elif isinstance(value, list):
             pending += ((f"{place}[{index}]", one) for index, one in enumerate(value[:_ITEMS]))
         elif isinstance(value, str) and value.startswith("eyJ") and (told := described(value.encode("utf-8", "replace"))) is not None:

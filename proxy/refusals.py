@@ -106,5 +106,5 @@ class Refusals:
             shaped = adapters.refusal(miss.adapter, kind, f"secondtake: {line}")
             fields = tuple(field for field in shaped.fields if field[0].lower() not in (b"content-length", b"x-should-retry"))
             return LocalAnswer(shaped.status, (*fields, *extra, (b"Content-Length", b"%d" % len(shaped.body))), shaped.body)
-        known = host_known or channel in (Channel.INDEX, Channel.VCS)
+        known = (host_known and channel is not Channel.CONTROL) or channel in (Channel.INDEX, Channel.VCS)
         return _text(424 if known else 404, "miss", line, extra)

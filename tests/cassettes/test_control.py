@@ -9,7 +9,7 @@ import pytest
 from secondtake.cassettes.control import TABLE, endpoint, is_transient, question
 from secondtake.cassettes.exchange import Answered, Channel
 from secondtake.cassettes.misses import Miss
-from secondtake.cassettes.player import Serve
+from secondtake.cassettes.player import Options, Player, Reuse, Serve
 from tests.cassettes.logins_scene import JSON, Scene, ask
 
 
@@ -88,6 +88,15 @@ def test_telemetry_that_was_only_refused_for_now_is_not_refused_again() -> None:
     missed = scene.play(batch, b'{"events":[2]}')
     assert isinstance(missed, Miss)
     assert missed.channel is Channel.TELEMETRY
+
+
+def test_where_nothing_may_be_repeated_the_last_is_not() -> None:
+    """`Reuse.STRICT` holds for flags too."""
+    scene, flags = Scene(), ask("POST", "https://api.provider.example/api/eval/sdk-abc", JSON)
+    scene.record(flags, b'{"n":1}', 200, b"{}", JSON)
+    scene.session = Player(scene.cassette, options=Options(reuse=Reuse.STRICT)).session()
+    assert served(scene.play(flags, b'{"n":2}')).seq == 1
+    assert isinstance(scene.play(flags, b'{"n":3}'), Miss)
 
 
 def test_every_row_has_a_source_and_says_what_varies() -> None:

@@ -79,6 +79,18 @@ def test_no_planted_secret_of_a_login_survives_in_the_store_or_in_an_answer() ->
     assert MARK.decode() not in answered
 
 
+def test_a_take_keeps_nothing_of_a_refresh_that_was_answered_for_it() -> None:
+    """ADR 6, a take is whole by itself: our own answers are recorded too, and one repeats the live refresh token."""
+    mine = "rt_mine-" + "a1B2c3D4" * 5
+    sent = refresh_with(mine)
+    answered = subscription().body(REFRESH, sent)
+    assert mine.encode() in answered
+    take = Scene()
+    take.record(REFRESH, sent, 200, answered, JSON)
+    assert not take.holds(mine)
+    assert take.json(REFRESH, refresh_with("rt_other-" + "z9Y8x7W6" * 5)).keys() == json.loads(answered).keys()
+
+
 def test_what_is_answered_is_the_same_each_time_and_on_each_machine() -> None:
     """DESIGN 4: deterministic; the store's key has no part in it."""
     one, other = subscription(), subscription()

@@ -77,6 +77,14 @@ def test_what_is_no_web_token_is_none(token: bytes) -> None:
     assert described(token) is None
 
 
+def test_half_a_surrogate_pair_in_a_claim_is_not_kept() -> None:
+    """JSON can write it, a record cannot: the recording goes on."""
+    told = described(jwt({"iss": "\ud800", "\udc00": 1, "aud": "a"}).encode())
+    assert told is not None
+    json.dumps(told, ensure_ascii=False).encode()
+    assert tokens_in(json.dumps({"\ud800": jwt({})}).encode(), ()) == {}
+
+
 def test_tokens_are_found_by_their_place_under_any_nesting() -> None:
     """The place is how a replay finds them again."""
     token = jwt({"iss": "i"})

@@ -29,6 +29,7 @@ def field(answer: LocalAnswer, name: bytes) -> bytes | None:
         (Channel.WEB, True, 424),
         (Channel.WEB, False, 404),
         (Channel.CONTROL, False, 404),
+        (Channel.CONTROL, True, 404),
     ],
 )
 def test_a_miss_gets_the_status_that_makes_tools_stop(channel: Channel, host_known: bool, status: int) -> None:
