@@ -25,8 +25,9 @@ JSON = b"Content-Type: application/json\r\n"
 
 def body(model: str, *turns: str) -> bytes:
     """A request with spacing and an escape that no serialiser would make again."""
-    messages = ", ".join('{"role":"%s","content":"%s"}' % (("user", "assistant")[n % 2], turn) for n, turn in enumerate(turns))
-    return ('{ "max_tokens":9,"model" : "%s", "messages":[%s],"x":"\\u0061"}' % (model, messages)).encode()
+    roles = ("user", "assistant")
+    messages = ", ".join(f'{{"role":"{roles[n % 2]}","content":"{turn}"}}' for n, turn in enumerate(turns))
+    return f'{{ "max_tokens":9,"model" : "{model}", "messages":[{messages}],"x":"\\u0061"}}'.encode()
 
 
 def answer(model: str, text: str = "hi", *, status: bytes = b"200 OK") -> bytes:
