@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from secondtake.cassettes import adapters, foreign
 from secondtake.cassettes.adapters import HeldKind
-from secondtake.cassettes.adapters.reading import loads
+from secondtake.cassettes.adapters.reading import loads, string
 from secondtake.cassettes.exchange import Request
 from secondtake.cassettes.foreign import PLACES, SKIP_SIGNATURE, Bound, is_own, keys
 from secondtake.cassettes.history import REBUILD, Recorded, rebuild
@@ -85,7 +85,7 @@ def without_listed(content: bytes, path: tuple[str, ...], names: Collection[str]
     Raises:
         NotJson, TooLarge: the body cannot be walked.
     """
-    content, cuts = cut(content, [(*path, Step.EACH)], lambda _, value: loads(value) in names)
+    content, cuts = cut(content, [(*path, Step.EACH)], lambda _, value: string(loads(value)) in names)
     return content, tuple(str(loads(one.value)) for one in cuts)
 
 
@@ -99,9 +99,9 @@ def _cut(content: bytes, own: Collection[str]) -> tuple[bytes, list[str]]:
     left = foreign.foreign(content, own) if replaced else found
     doomed = {one.item.start for one in left}
     if doomed:
-        before = _empty(content)
+        emptied = {one.item.path[:-2] for one in left}
         content, _ = cut(content, PLACES, lambda item, _: item.start in doomed)
-        emptied = _empty(content) - before
+        emptied &= _empty(content)
         if emptied:
             content, gone = cut(content, _MESSAGES, lambda item, _: item.path in emptied)
             notes += [f"request_patched: {EMPTIED}: `{one.path}`" for one in gone]
@@ -120,8 +120,8 @@ def _empty(content: bytes) -> set[tuple[str | int, ...]]:
 
 def _problem(adapter: str, request: Request, content: bytes, own: Collection[str], *, allowed: bool) -> str | None:
     """Why the history cannot be continued by another model, or None."""
-    left = [one for one in foreign.foreign(content, own) if not one.plain]
-    if left and not allowed:
+    left = [] if allowed else [one for one in foreign.foreign(content, own) if not one.plain]
+    if left:
         places = _listed([one.item.dotted for one in left])
         return f"{places}: bound to the recorded model; --strip-reasoning takes such things out and lists each"
     held = adapters.read_request(adapter, request, content).held
