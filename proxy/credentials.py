@@ -13,6 +13,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Protocol
 
 from secondtake.cassettes.authorise import Secret, authorised, read_secret, without_credentials
@@ -29,8 +30,6 @@ TIMEOUT_S = 60.0
 
 EARLY_S = 60.0
 """So long before its end a credential is asked for anew."""
-
-_UNAUTHORISED = 401
 
 
 class NoCredential(RecordedError):
@@ -122,8 +121,12 @@ class Credentials:
         return authorised(adapter, request, content, secret, self._now(), elsewhere=self._elsewhere)
 
     def answered(self, status: int) -> None:
-        """What came of a call with it. After a 401 the next call asks the source anew: the agent's own retry, or its next turn."""
-        if status == _UNAUTHORISED and self._held is not None:
+        """What came of a call with it. After a 401 the next call asks the source anew: the agent's own retry, or its next turn.
+
+        AWS says 403 of temporary keys that have ended (ExpiredTokenException).
+        """
+        held = self._held
+        if held is not None and (status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and held.aws is not None)):
             self._held = None
 
     def _covers(self, request: Request) -> bool:

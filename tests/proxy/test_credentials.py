@@ -124,6 +124,17 @@ def test_after_a_401_the_next_call_carries_a_fresh_one() -> None:
     assert apply(given)[b"x-api-key"] == b"key-number-2"
 
 
+def test_temporary_keys_that_ended_are_renewed_after_a_403() -> None:
+    """AWS: ExpiredTokenException comes as 403."""
+    signed = "AWS4-HMAC-SHA256 Credential=AKIA/20260101/r/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=" + "0" * 64
+    request = Request("POST", "https", HOST, 443, b"/model/m/converse", fields=fields(f"Authorization: {signed}"))
+    one, other = (json.dumps({"AccessKeyId": f"ASIANUMBER{n}", "SecretAccessKey": "s" * 40}) for n in (1, 2))
+    given = credentials(FromCommand("x"), Written(one, other))
+    assert b"ASIANUMBER1/" in apply(given, request, "bedrock")[b"authorization"]
+    given.answered(403)
+    assert b"ASIANUMBER2/" in apply(given, request, "bedrock")[b"authorization"]
+
+
 def test_one_that_says_when_it_ends_is_renewed_before() -> None:
     """A web token's own `exp`, or what the helper says."""
     clock = Clock()
