@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import EMPTY, Channel, Ending, Request
 from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.player import Live as LiveBody
 from secondtake.cassettes.player import Serve
-from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, Delimiter, Framed, frame_response, without_body
+from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, LENGTH_DIGITS, Delimiter, Framed, frame_response, without_body
 from secondtake.proxy.local import LocalAnswer
 from secondtake.proxy.policy import Collect, Live, Pace, Refuse
 from secondtake.proxy.translate import Head, Traits, Unreadable, request_of
@@ -25,7 +26,7 @@ NOTHING = LiveBody(0, EMPTY, b"")
 
 @dataclass(slots=True)
 class Arrival:
-    """A request and what is done with it. `found` is the cassette's word, where it was asked already."""
+    """A request and what is done with it. `found` is the cassette's word, where it was asked already; `damage`, where it had none."""
 
     request: Request | None
     decision: Live | Collect | Refuse | LocalAnswer
@@ -34,6 +35,7 @@ class Arrival:
     agree: bool
     traits: Traits
     found: Serve | Miss | None = None
+    damage: RecordedError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +76,43 @@ def arrive(parent: WireLayer, head: Head) -> Arrival:
 def at_once(parent: WireLayer, arrival: Arrival) -> Whole | None:
     """Answer a request without a body from the cassette in one piece, where nothing has to be waited for.
 
-    Else None, and what the cassette said (if it was asked) stands in `arrival.found`: a queue is never taken from twice.
+    Else None, and what the cassette said (if it was asked) stands in `arrival.found` or `arrival.damage`: a queue is never taken
+    from twice.
     """
     wire, request = parent.wire, arrival.request
     if request is None or not isinstance(arrival.decision, Collect) or arrival.traits.expects_continue:
         return None
     if wire.settings.pace is not Pace.FAST:
         return None
-    found = arrival.found = wire.play(parent.handler, request, NOTHING)
+    try:
+        found = arrival.found = wire.play(parent.handler, request, NOTHING)
+    except RecordedError as error:
+        arrival.damage = error
+        return None
     if not isinstance(found, Serve):
         return None
     answer, size = found.answer, found.body.size_bytes
-    if size > WHOLE_BYTES or found.ended in BROKEN or answer.interim or answer.trailers:
+    if size > WHOLE_BYTES or is_broken(found) or answer.interim or answer.trailers:
         return None
     framed = frame_serve(found, request, keep_alive=arrival.keep_alive)
     if framed.delimiter in (Delimiter.CHUNKED, Delimiter.STREAM) and len(answer.body.pieces) > 1:
         return None  # its boundaries can be seen, so they are kept
+    try:
+        body = found.body.read(0, size) if not without_body(request.method, answer.status) else b""
+    except RecordedError as error:
+        arrival.damage = error
+        return None
     wire.counted(arrival.channel, found.answered, reused=found.reused)
-    return Whole(answer.status, answer.reason, framed, found.body.read(0, size) if not without_body(request.method, answer.status) else b"")
+    return Whole(answer.status, answer.reason, framed, body)
 
 
 BROKEN = frozenset({Ending.RESET, Ending.TIMEOUT, Ending.CLIENT_LEFT, Ending.RECORDER_DIED})
 """Endings that are played as a body cut short."""
+
+
+def is_broken(serve: Serve) -> bool:
+    """Whether a recorded answer is cut short when it is played. What we answered in the origin's place came whole then, and does now."""
+    return serve.ended in BROKEN and not serve.answer.synthetic
 
 
 def frame_serve(serve: Serve, request: Request, *, keep_alive: bool) -> Framed:
@@ -104,13 +121,13 @@ def frame_serve(serve: Serve, request: Request, *, keep_alive: bool) -> Framed:
     size = 0 if without_body(request.method, answer.status) else serve.body.size_bytes
     declared, coded = None, False
     for name, value in answer.fields:
-        if len(name) == 14 and name.lower() == b"content-length" and value.isdigit():
+        if len(name) == 14 and name.lower() == b"content-length" and value.isdigit() and len(value) <= LENGTH_DIGITS:
             declared = int(value)
         elif len(name) == 17 and name.lower() == b"transfer-encoding":
             coded = True
     declared = None if coded else declared
     length: int | None
-    if serve.ended in BROKEN:
+    if is_broken(serve):
         length = declared if declared is not None and declared >= size else None
     elif declared is not None or size == 0 or request.protocol == HTTP_1_0:
         length = size

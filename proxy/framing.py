@@ -17,6 +17,9 @@ HTTP_2 = "HTTP/2.0"
 HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"te", b"transfer-encoding", b"upgrade", b"http2-settings"})
 """Fields that speak of one connection only (RFC 9110 7.6.1). `trailer` stays: it announces fields that are relayed."""
 
+LENGTH_DIGITS = 19
+"""The longest decimal that is read as a length: 2**63 has as many."""
+
 OURS = frozenset({b"proxy-authorization", b"proxy-authenticate"})
 """Fields between a client and its proxy."""
 
@@ -65,7 +68,7 @@ def content_length(fields: Fields) -> int | None:
     if len(found) != 1:
         return None
     value = found.pop()
-    return int(value) if value.isdigit() else None
+    return int(value) if value.isdigit() and len(value) <= LENGTH_DIGITS else None
 
 
 def hop_names(fields: Fields) -> frozenset[bytes]:

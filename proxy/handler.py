@@ -100,11 +100,9 @@ class WireHandler(server.LiveConnectionHandler):
         self.used: set[Connection] = set()
         """Connections that have carried a request: reused ones may turn out to be closed."""
         self.held: set[WireStream] = set()
-        """Streams whose client is behind with its HTTP/2 window; while any is, upstream reading pauses."""
-        self.caught_up = asyncio.Event()
-        self.caught_up.set()
+        """Streams whose client is behind with its HTTP/2 window; the connections they are answered on are not read meanwhile."""
         self.progress = asyncio.Event()
-        """Set whenever the client has said something: its window may have grown."""
+        """Set whenever the client has said something (its window may have grown), or is behind with one stream less."""
         self.streams = 0
         """Streams still at work, so that a client's leaving does not end them."""
         self.tapes: set[Tape] = set()
@@ -249,10 +247,11 @@ class WireHandler(server.LiveConnectionHandler):
                     self.progress.set()
                     for stream in [held for held in self.held if held.parent.buffered_bytes(held.stream_id) <= BEHIND_BYTES]:
                         self.release(stream)
-                await self.drain_writers()
+                await self.drain_writers(connection)
                 await self.hooks.room()
-                if not self.caught_up.is_set() and connection is not self.client:
-                    await self.caught_up.wait()
+                while self.waits(connection):
+                    self.progress.clear()
+                    await self.progress.wait()
         except OSError as error:
             connection.error = error.strerror or str(error)  # a reset, not an end: who reads until the close must know
         except asyncio.CancelledError as error:
@@ -262,7 +261,7 @@ class WireHandler(server.LiveConnectionHandler):
             if connection is self.client:
                 if self.streams and (writer := self.writer(connection)) is not None:
                     io.writer = Discard(writer)  # type: ignore[assignment]  # as much of a writer as is used
-                self.caught_up.set()
+                self.held.clear()
                 self.progress.set()
         else:
             connection.state = ConnectionState.CLOSED
@@ -284,10 +283,13 @@ class WireHandler(server.LiveConnectionHandler):
         io = self.transports.get(connection)
         return io.writer if io is not None and isinstance(io.writer, asyncio.StreamWriter) else None
 
-    async def drain_writers(self) -> None:
-        """Wait until no writer is behind. What could not be written ends its own connection, not the reader's."""
+    async def drain_writers(self, source: Connection | None = None) -> None:
+        """Wait until no writer is behind that takes what `source` says: an origin's goes to the client, the client's anywhere.
+
+        What could not be written ends its own connection, not the reader's.
+        """
         for connection, io in list(self.transports.items()):
-            writer = self.writer(connection)
+            writer = self.writer(connection) if source is self.client or connection is self.client else None
             if writer is not None and writer.transport.get_write_buffer_size() > BEHIND_BYTES:
                 try:
                     await writer.drain()
@@ -325,15 +327,19 @@ class WireHandler(server.LiveConnectionHandler):
             self.trusted.add(address)
 
     def hold(self, stream: WireStream) -> None:
-        """A stream's client is behind: upstream reading pauses."""
-        self.held.add(stream)
-        self.caught_up.clear()
+        """A stream's client is behind: the connection that answers it is not read. One that answers others too has windows (http2.py)."""
+        if self.client.state & ConnectionState.CAN_READ and stream.context.server.alpn != b"h2":
+            self.held.add(stream)
 
     def release(self, stream: WireStream) -> None:
         """It has caught up, or is over."""
-        self.held.discard(stream)
-        if not self.held:
-            self.caught_up.set()
+        if stream in self.held:
+            self.held.discard(stream)
+            self.progress.set()
+
+    def waits(self, connection: Connection) -> bool:
+        """Whether a connection is not to be read now."""
+        return any(stream.parent.same_socket(stream.context.server, connection) for stream in self.held)
 
 
 def _unsent(raw: socket.socket | None) -> int:

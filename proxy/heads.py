@@ -17,6 +17,7 @@ from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, values, without_body
 from secondtake.proxy.translate import Head, Unreadable, split_authority
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-zA-Z]+")
+_TARGET = re.compile(rb"[^\x00-\x20\x7f]+")
 _VERSION = re.compile(rb"HTTP/1\.[0-9]")
 _STATUS_LINE = re.compile(rb"(HTTP/1\.[0-9]) +([1-9][0-9]{2})(?: (.*))?", re.DOTALL)
 
@@ -118,6 +119,8 @@ def read_request_head(lines: Sequence[bytes]) -> Head:
     if len(parts) != 3 or not _TOKEN.fullmatch(parts[0]) or not _VERSION.fullmatch(parts[2]):
         raise BadHead(f"bad request line {lines[0][:80]!r}")
     method, target, version = parts
+    if not _TARGET.fullmatch(target):
+        raise BadHead(f"bad request target {target[:80]!r}")
     scheme, authority, path = b"", b"", target
     try:
         if method == b"CONNECT":
@@ -138,6 +141,11 @@ def read_request_head(lines: Sequence[bytes]) -> Head:
         raise BadHead(f"bad request target {target[:80]!r}") from None
     protocol = HTTP_1_0 if version == b"HTTP/1.0" else HTTP_1_1
     return Head(method, scheme, authority, path, protocol, read_fields(lines[1:]))
+
+
+def is_request_line(method: bytes, path: bytes) -> bool:
+    """Whether an HTTP/2 request's method and path make a request line that HTTP/1 reads in one way only (RFC 9113 8.3.1, 10.3)."""
+    return _TOKEN.fullmatch(method) is not None and _TARGET.fullmatch(path) is not None and (path[:1] == b"/" or path == b"*")
 
 
 def read_response_head(lines: Sequence[bytes]) -> http.Response:

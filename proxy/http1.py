@@ -107,6 +107,23 @@ class ClientSide(Http1Server):
         self.upgraded = False
         self.head_sent = False
         self.pending = b""
+        self.reading = False
+        self.more = False
+        """A next request is in the buffer, for the frame that reads."""
+
+    def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
+        """Read however many requests came at once in one frame, not in one for each."""
+        if self.reading or not isinstance(event, events.DataReceived):
+            yield from super()._handle_event(event)
+            return
+        self.reading = True
+        try:
+            yield from super()._handle_event(event)
+            while self.more:
+                self.more = False
+                yield from self.state(events.DataReceived(self.conn, b""))
+        finally:
+            self.reading = False
 
     def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
         if event.stream_id != self.stream_id:
@@ -223,8 +240,10 @@ class ClientSide(Http1Server):
             self.request = None
             self.stream_id += 2
             self.state = self.read_headers
-            if self.buf:
-                yield from self.state(events.DataReceived(self.conn, b""))
+            if self.buf and self.reading:
+                self.more = True
+            elif self.buf:
+                yield from self._handle_event(events.DataReceived(self.conn, b""))
 
 
 class OriginSide(Http1Client):
@@ -264,6 +283,8 @@ class OriginSide(Http1Client):
                 lines, taken = found
                 response = read_response_head(lines)
                 fields = response.headers.fields
+                if response.status_code == 101 and not values(self.request.headers.fields, b"upgrade"):
+                    raise BadHead("101 to a request that asked for no upgrade")
                 interim = 100 <= response.status_code < 200 and response.status_code != 101
                 size = (
                     0

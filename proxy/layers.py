@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from mitmproxy.connection import Connection
 from mitmproxy.net.server_spec import ServerSpec
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import tcp
-from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
+from mitmproxy.proxy.layers.http import GetHttpConnection, GetHttpConnectionCompleted, HttpLayer, HTTPMode, RegisterHttpConnection
 from mitmproxy.proxy.layers.http._upstream_proxy import HttpUpstreamProxy
 from mitmproxy.proxy.layers.tls import ClientTLSLayer
 from mitmproxy.proxy.tunnel import TunnelState
@@ -43,14 +44,70 @@ class WireLayer(HttpLayer):
         self.handler = handler
         self.connect = connect if mode is HTTPMode.transparent else None
         """Host and port the client gave to CONNECT, None outside a tunnel."""
+        self.ended: set[Connection] = set()
+        """Connections to origins that are over, until no stream names them any more."""
 
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
         if isinstance(event, events.Start):
             if self.context.client.alpn == b"h2":
-                self.connections[self.context.client] = http2.ClientSide(self.context.fork(), self.at_once)
+                self.connections[self.context.client] = http2.ClientSide(self.context.fork(), self.at_once, self.busy)
             else:
                 self.connections[self.context.client] = http1.ClientSide(self.context.fork(), self.at_once)
+        if isinstance(event, events.ConnectionEvent) and event.connection not in self.connections:
+            return  # the last word of a connection that was forgotten
         yield from super()._handle_event(event)
+        if isinstance(event, events.ConnectionClosed) and event.connection is not self.context.client:
+            self.over(event.connection)
+
+    def busy(self) -> bool:
+        """Whether a request is still at work."""
+        return bool(self.streams)
+
+    # -- connections to origins ----------------------------------------------------------------------------------------
+
+    def get_connection(self, event: GetHttpConnection, *, reuse: bool = True) -> layer.CommandGenerator[None]:
+        """A connection that is free, else a new one.
+
+        mitmproxy answers with a connection's first error for as long as the client stays; here a failure is of one request.
+        It also never takes an HTTP/1 connection again for an HTTP/2 client; here it does once the request on it is over.
+        """
+        multiplexed = self.context.client.alpn == b"h2"
+        taken = {stream.context.server for stream in self.streams.values()} if multiplexed else set()
+        for connection in self.connections if reuse else ():
+            if not event.connection_spec_matches(connection):
+                continue
+            if connection in self.waiting_for_establishment:
+                self.waiting_for_establishment[connection].append(event)
+                return
+            if connection.error is None and connection.connected and (connection.alpn == b"h2" or connection not in taken):
+                yield from self.event_to_child(self.command_sources.pop(event), GetHttpConnectionCompleted(event, (connection, None)))
+                return
+        yield from super().get_connection(event, reuse=False)
+
+    def register_connection(self, command: RegisterHttpConnection) -> layer.CommandGenerator[None]:
+        yield from super().register_connection(command)
+        if command.err:
+            self.over(command.connection)
+
+    def same_socket(self, one: Connection, other: Connection) -> bool:
+        """Whether two connections are one on the wire: an origin's, and that to the proxy it is reached through."""
+        return one is other or (one in self.connections and self.connections[one] is self.connections.get(other))
+
+    def over(self, connection: Connection) -> None:
+        """A connection ended, or could not be made; so did what it carried, if it was to a proxy."""
+        self.ended.update([known for known in self.connections if self.same_socket(connection, known)])
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of ended connections that no stream names any more: an agent may keep its own for many thousand requests."""
+        if self.ended:
+            named = {stream.context.server for stream in self.streams.values()}
+            for connection in self.ended - named:
+                self.connections.pop(connection, None)
+                self.handler.used.discard(connection)
+            self.ended &= named
+
+    # -- streams -------------------------------------------------------------------------------------------------------
 
     def make_stream(self, stream_id: int) -> layer.CommandGenerator[None]:
         from secondtake.proxy.stream import WireStream
@@ -136,7 +193,7 @@ class Front(layer.Layer):
         elif _METHOD.match(data):
             mode = HTTPMode.regular if self.connect is None else HTTPMode.transparent
             yield from self.become(WireLayer(self.context, mode, self.wire, self.handler, self.connect))
-        elif not _METHOD_START.fullmatch(data[:32]):
+        elif not _METHOD_START.fullmatch(data[:33]):
             self.wire.not_http(self.handler, self.connect[0] if self.connect else None, data[:16])
             yield commands.CloseConnection(self.context.client)
             self._handle_event = self.closed  # type: ignore[method-assign]

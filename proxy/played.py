@@ -20,7 +20,7 @@ from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.player import Live, Serve
 from secondtake.cassettes.streams import StreamRedactor
 from secondtake.proxy import local
-from secondtake.proxy.arrival import BROKEN, Arrival, frame_serve
+from secondtake.proxy.arrival import Arrival, frame_serve, is_broken
 from secondtake.proxy.commands import Await, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import HTTP_1_0, Delimiter, without_body
 from secondtake.proxy.handler import BEHIND_BYTES, READ_BYTES
@@ -46,6 +46,7 @@ class PlayedPart:
         self.channel = arrival.channel
         self.traits = arrival.traits
         self.found = arrival.found
+        self.damage = arrival.damage
         self.tape: Tape | None = None
         """In a retake: what is played is kept on the take as well, so that the take is whole by itself."""
         if stream.wire.retake is not None:
@@ -64,7 +65,12 @@ class PlayedPart:
         """A client that waits for leave to send its body gets it from us, or the final answer it was refused with then."""
         if not self.traits.expects_continue:
             return
-        early = self.stream.wire.answer_before_body(self.stream.handler, self.request)
+        try:
+            early = self.stream.wire.answer_before_body(self.stream.handler, self.request)
+        except RecordedError as error:
+            self.answering = True
+            yield from self.damaged(error)
+            return
         if early is not None:
             self.answering = True
             yield from self.send(early)
@@ -106,6 +112,9 @@ class PlayedPart:
             yield from self.recast(claim, content)
             return
         found = self.found
+        if self.damage is not None:
+            yield from self.damaged(self.damage)
+            return
         if found is None:
             try:
                 found = wire.play(handler, self.request, Live(self.size_bytes, digest, content, kept))
@@ -213,7 +222,7 @@ class PlayedPart:
             tape.response_head(replace(answer, body=Body(), trailers=(), interim=()))
         empty = without_body(method, answer.status)
         size = 0 if empty else serve.body.size_bytes
-        broken = serve.ended in BROKEN
+        broken = is_broken(serve)
         framed = frame_serve(serve, self.request, keep_alive=stream.keep_alive)
         if paced:
             yield from self.until(answer.offset_us, paced=True)

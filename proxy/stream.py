@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from mitmproxy.connection import ConnectionState
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import DropStream, HttpStream, SendHttp
@@ -28,7 +29,7 @@ from mitmproxy.proxy.layers.http._events import (
 from secondtake.cassettes.exchange import Fields, Request
 from secondtake.proxy.arrival import Arrival, arrive
 from secondtake.proxy.commands import ResponseInterim
-from secondtake.proxy.framing import HTTP_1_0
+from secondtake.proxy.framing import HTTP_1_0, HTTP_2
 from secondtake.proxy.live import LivePart
 from secondtake.proxy.local import LocalPart
 from secondtake.proxy.played import PlayedPart
@@ -134,7 +135,9 @@ class WireStream(HttpStream):
         yield SendHttp(event, self.context.server)
 
     def client_protocol(self) -> str:
-        return self.request.protocol if self.request is not None else HTTP_1_0
+        if self.request is not None:
+            return self.request.protocol
+        return HTTP_2 if self.context.client.alpn == b"h2" else HTTP_1_0
 
     def client_waiting(self) -> bool:
         """Whether the client is known to have left while this stream was waiting for something."""
@@ -152,5 +155,7 @@ class WireStream(HttpStream):
         self.handler.streams -= 1
         self.handler.release(self)
         yield DropStream(self.stream_id)
-        if self.gone and self.handler.streams == 0 and self.context.client.alpn != b"h2":
-            yield commands.CloseConnection(self.context.client)
+        self.parent.forget()
+        client = self.context.client
+        if self.gone and self.handler.streams == 0 and (client.alpn != b"h2" or not client.state & ConnectionState.CAN_READ):
+            yield commands.CloseConnection(client)

@@ -41,7 +41,7 @@ def split_authority(authority: bytes) -> tuple[str, int | None]:
         host, _, port = text.partition(":")
     if not host or any(character in host for character in "/@ \t\\"):
         raise Unreadable(f"bad host {text[:80]!r}")
-    if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
+    if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 65536):
         raise Unreadable(f"bad port in {text[:80]!r}")
     return host.rstrip("."), int(port) if port else None
 
@@ -127,7 +127,7 @@ def request_of(head: Head, traits: Traits, *, connect: tuple[str, int] | None, s
         if named_host is None:
             raise Unreadable("no host named: this is a proxy, use it as HTTPS_PROXY")
         scheme = head.scheme.decode() if head.scheme else "http"
-        host, port = named_host, named_port or (443 if scheme == "https" else 80)
+        host, port = named_host, named_port if named_port is not None else 443 if scheme == "https" else 80
         if traits.hosts and head.authority and split_authority(traits.hosts[0])[0] != host:
             agree = False
     request = Request(

@@ -28,9 +28,10 @@ def test_what_we_override_is_still_called() -> None:
         (http1.ClientSide, ("send", "read_headers", "read_body", "wait", "done", "mark_done", "make_pipe", "passthrough")),
         (http1.OriginSide, ("send", "read_headers", "read_body", "done", "mark_done")),
         (http2.ClientSide, ("_handle_event", "handle_h2_event", "is_open_for_us", "is_closed")),
-        (http2.OriginSide, ("handle_h2_event",)),
+        (http2.OriginSide, ("_handle_event", "handle_h2_event", "close_connection")),
+        (http2.Farewells, ("_receive_goaway_frame", "acknowledge_received_data")),
     ):
         for name in names:
             assert hasattr(ours.__mro__[1], name), (ours, name)
     assert "event_to_child" in vars(stock.HttpLayer)
-    assert "make_stream" in vars(stock.HttpLayer)
+    assert {"make_stream", "get_connection", "register_connection"} <= vars(stock.HttpLayer).keys()

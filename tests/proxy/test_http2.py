@@ -12,9 +12,11 @@ import h2.config
 import h2.connection
 import h2.events
 import pytest
+from hyperframe.frame import GoAwayFrame
+from mitmproxy.connection import ConnectionState
 
 from secondtake.cassettes.exchange import Ending
-from tests.proxy.world import HOST, World, world
+from tests.proxy.world import HOST, World, reply, simple, until, world
 
 type Fields = list[tuple[bytes, bytes]]
 type Answer = Callable[[h2.connection.H2Connection, int, Fields, bytes], None]
@@ -54,7 +56,36 @@ def echo(connection: h2.connection.H2Connection, stream: int, fields: Fields, bo
     connection.send_data(stream, shown, end_stream=True)
 
 
-ANSWERS: dict[bytes, Answer] = {b"/grpc": grpc, b"/error": only_trailers, b"/hints": hints, b"/broken": broken, b"/echo": echo}
+def gradual(connection: h2.connection.H2Connection, stream: int, _fields: Fields, _body: bytes) -> None:
+    """Half an answer, and a farewell: what is on its way still ends (RFC 9113 6.8)."""
+    connection.send_headers(stream, [(b":status", b"200"), (b"content-type", b"text/event-stream")])
+    connection.send_data(stream, b"data: 0\n\n")
+    connection._data_to_send += GoAwayFrame(0, last_stream_id=stream, error_code=0).serialize()
+    connection.send_data(stream, b"data: 1\n\n", end_stream=True)
+
+
+def thrown_out(connection: h2.connection.H2Connection, stream: int, _fields: Fields, _body: bytes) -> None:
+    """Data, and in the same write a farewell with an error."""
+    connection.send_headers(stream, [(b":status", b"200")])
+    connection.send_data(stream, b"abc")
+    connection.close_connection(error_code=2)
+
+
+def big(connection: h2.connection.H2Connection, stream: int, _fields: Fields, _body: bytes) -> None:
+    """More than any window holds; `serve` sends the rest as there is room."""
+    connection.send_headers(stream, [(b":status", b"200")])
+
+
+ANSWERS: dict[bytes, Answer] = {
+    b"/grpc": grpc,
+    b"/error": only_trailers,
+    b"/hints": hints,
+    b"/broken": broken,
+    b"/echo": echo,
+    b"/gradual": gradual,
+    b"/thrown-out": thrown_out,
+    b"/big": big,
+}
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,6 +95,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.write(connection.data_to_send())
     heads: dict[int, Fields] = {}
     bodies: dict[int, bytes] = {}
+    unsent: dict[int, int] = {}
     with contextlib.suppress(ConnectionError, ssl.SSLError):
         while data := await reader.read(65536):
             for event in connection.receive_data(data):
@@ -76,6 +108,15 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
                 elif isinstance(event, h2.events.StreamEnded):
                     fields = heads[event.stream_id]
                     ANSWERS[dict(fields)[b":path"]](connection, event.stream_id, fields, bodies[event.stream_id])
+                    if dict(fields)[b":path"] == b"/big":
+                        unsent[event.stream_id] = 8_000_000
+            for stream_id in list(unsent):
+                while room := min(connection.local_flow_control_window(stream_id), connection.max_outbound_frame_size, unsent[stream_id]):
+                    connection.send_data(stream_id, b"z" * room)
+                    unsent[stream_id] -= room
+                if not unsent[stream_id]:
+                    connection.end_stream(stream_id)
+                    del unsent[stream_id]
             writer.write(connection.data_to_send())
             await writer.drain()
     writer.close()
@@ -189,3 +230,170 @@ async def test_an_http2_client_and_origin_keep_every_field(tmp_path: Path) -> No
         assert body.endswith(b"\n\nabc")
         assert [value for name, value in client.fields(stream) if name == b"x-two"] == [b"1", b"2"]
         assert w.writer.exchanges[0].forwarded == ()
+
+
+async def test_a_farewell_of_the_origin_lets_its_streams_end(tmp_path: Path) -> None:
+    """RFC 9113 6.8: origins say goodbye after so many requests or minutes, while an answer streams; it is not cut by us."""
+    async with http2_world(tmp_path) as w:
+        wire = await w.record()
+        client = await w.h2()
+        for _ in range(2):
+            stream = await client.request("/gradual")
+            await client.finished(stream)
+            assert client.body(stream) == b"data: 0\n\ndata: 1\n\n"
+        assert [exchange.ended for exchange in w.writer.exchanges] == [Ending.COMPLETE] * 2
+        (handler,) = wire.handlers
+        await until(lambda: len(handler.transports) == 1)
+
+
+async def test_a_farewell_with_an_error_beside_data_is_a_reset(tmp_path: Path) -> None:
+    """T-B4: no fault of ours, and no clean end."""
+    async with http2_world(tmp_path) as w:
+        wire = await w.record()
+        client = await w.h2()
+        stream = await client.request("/thrown-out")
+        await client.finished(stream)
+        assert client.of(stream, h2.events.StreamReset)
+        assert wire.outcome.crashed == []
+
+
+async def test_requests_that_wait_for_a_stream_are_told_when_there_is_none(tmp_path: Path) -> None:
+    """T-H3: thirty at once, ten allowed, and the origin breaks off: each is answered, none waits for ever."""
+    async with http2_world(tmp_path) as w:
+        await w.record()
+        client = await w.h2()
+        streams = [await client.request("/thrown-out") for _ in range(30)]
+        await client.finished(*streams)
+
+
+async def test_a_farewell_of_the_client_lets_its_streams_end(tmp_path: Path) -> None:
+    """A client that will ask for nothing more still wants what it asked for."""
+    go_on = asyncio.Event()
+
+    async def slow(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        await go_on.wait()
+        writer.write(simple(b"late"))
+
+    async with world(tmp_path, {b"/slow": slow}) as w:
+        await w.record()
+        client = await w.h2()
+        stream = await client.request("/slow")
+        await client.client.send(GoAwayFrame(0, last_stream_id=0, error_code=0).serialize())
+        await until(lambda: w.origin.heads)
+        go_on.set()
+        await client.finished(stream)
+        assert client.body(stream) == b"late"
+
+
+@pytest.mark.parametrize("last", [True, False])
+async def test_an_http2_client_that_hangs_up_loses_nothing_of_what_was_seen(tmp_path: Path, last: bool) -> None:
+    """T-B3, T-B6 on HTTP/2: gone at or before the terminal event; upstream is read to its end, within bounds."""
+    go_on = asyncio.Event()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    events = [b"data: {}\n\n", b"data: [DONE]\n\n"]
+
+    async def script(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        seen = events if last else events[:1]
+        writer.write(head + b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in seen))
+        await go_on.wait()
+        writer.write(b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in events[len(seen) :]) + b"0\r\n\r\n")
+
+    async with world(tmp_path, {b"/sse": script}) as w:
+        wire = await w.record()
+        client = await w.h2()
+        stream = await client.request("/sse")
+        while not client.body(stream).endswith(b"\n\n"):
+            await client.read()
+        (handler,) = wire.handlers
+        client.client.writer.close()
+        await until(lambda: not handler.client.state & ConnectionState.CAN_READ)
+        go_on.set()
+        await until(lambda: w.writer.exchanges)
+        (exchange,) = w.writer.exchanges
+        assert exchange.answer is not None
+        assert w.writer.bodies[exchange.answer.body.digest] == b"".join(events)
+        assert exchange.ended is Ending.COMPLETE
+        await until(lambda: not wire.handlers)
+
+
+async def test_streams_cancelled_in_the_read_that_opens_them_harm_no_others(tmp_path: Path) -> None:
+    """T-H3: HEADERS and RST_STREAM in one segment, twenty times over, in replay."""
+    async with world(tmp_path, {b"/k": reply(simple(b"ok"))}) as w:
+        await w.record()
+        await w.get("/k")
+        wire = await w.replay()
+        client = await w.h2()
+        kept = []
+        for number in range(20):
+            stream = client.connection.get_next_available_stream_id()
+            head = [(b":method", b"GET"), (b":scheme", b"https"), (b":path", b"/k"), (b":authority", HOST.encode())]
+            client.connection.send_headers(stream, head, end_stream=True)
+            if number % 2:
+                client.connection.reset_stream(stream, 8)
+            else:
+                kept.append(stream)
+        await client.flush()
+        await client.finished(*kept)
+        assert all(client.body(stream) == b"ok" for stream in kept)
+        assert wire.outcome.crashed == []
+
+
+@pytest.mark.parametrize("origin_http2", [False, True])
+async def test_a_stream_nobody_reads_does_not_stop_the_others(tmp_path: Path, origin_http2: bool) -> None:
+    """T-R11, T-H3: one download is left unread; another request on the connection is answered, and memory stays bounded."""
+    big = simple(b"z" * 8_000_000)
+    made = http2_world(tmp_path) if origin_http2 else world(tmp_path, {b"/big": reply(big), b"/hints": reply(simple(b"done"))})
+    async with made as w:
+        wire = await w.record()
+        client = await w.h2(window=65_535)
+        client.acknowledge = False
+        unread = await client.request("/big")
+        while len(client.body(unread)) < 65_535:
+            await client.read()
+        (handler,) = wire.handlers
+        stream = next(iter(handler.layer.child_layer.streams.values()))  # type: ignore[attr-defined]
+        await until(lambda: stream.parent.buffered_bytes(stream.stream_id) > 1_000_000)
+        client.connection.increment_flow_control_window(1_000_000)
+        await client.flush()
+        other = await client.request("/hints")
+        await client.finished(other)
+        assert client.body(other) == b"done"
+        assert stream.parent.buffered_bytes(stream.stream_id) < 6_000_000
+        client.acknowledge = True
+        client.connection.increment_flow_control_window(8_000_000, unread)
+        client.connection.increment_flow_control_window(8_000_000)
+        await client.flush()
+        await client.finished(unread)
+        assert len(client.body(unread)) == 8_000_000
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [(b"GET", b"/k HTTP/1.1"), (b"GET /evil", b"/k"), (b"GET", b"/k\tx"), (b"GET", b"http://other.example/"), (b"GET", b"k")],
+)
+async def test_a_request_line_that_http1_reads_otherwise_is_refused(tmp_path: Path, method: bytes, path: bytes) -> None:
+    """C-08: HTTP/2 to HTTP/1 smuggling: nothing reaches the origin, and other streams go on."""
+    async with world(tmp_path, {b"/k": reply(simple(b"ok"))}) as w:
+        await w.record()
+        client = await w.h2()
+        client.connection.config.validate_outbound_headers = False
+        stream = client.connection.get_next_available_stream_id()
+        head = [(b":method", method), (b":scheme", b"https"), (b":path", path), (b":authority", HOST.encode())]
+        client.connection.send_headers(stream, head, end_stream=True)
+        await client.flush()
+        await client.finished(stream)
+        assert client.of(stream, h2.events.StreamReset)
+        assert w.origin.heads == []
+        good = await client.request("/k")
+        await client.finished(good)
+        assert client.body(good) == b"ok"
+
+
+async def test_our_own_refusals_can_be_read_on_http2(tmp_path: Path) -> None:
+    """A request without a host that can be read: lower-case names, no connection fields."""
+    async with world(tmp_path, {}) as w:
+        await w.record()
+        client = await w.h2()
+        stream = await client.request("/k", host="a b")
+        await client.finished(stream)
+        assert (b":status", b"400") in client.fields(stream)

@@ -1,0 +1,228 @@
+"""Connections on both sides of one client: what is used again, what a failure stands for, what is let go."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import h2.events
+import pytest
+
+from secondtake.cassettes.errors import Corrupt
+from secondtake.cassettes.exchange import Ending
+from tests.proxy.world import HOST, reply, reply_and_close, reset, simple, until, world
+
+GET = b"GET /k HTTP/1.1\r\nHost: %s\r\n\r\n" % HOST.encode()
+
+
+async def test_an_origin_that_was_down_is_asked_again_on_the_same_client_connection(tmp_path: Path) -> None:
+    """A failure is of one request: agents retry on the connection they have, which must not be answered with the old error."""
+    async with world(tmp_path, {b"/k": reply(simple(b"ok"))}) as w:
+        await w.record()
+        assert w._server is not None
+        w._server.close()
+        client = await w.client()
+        await client.send(GET)
+        assert (await client.response()).status == 502
+        w._server = await asyncio.start_server(w.origin.serve, "127.0.0.1", w.origin.port, ssl=w._context)
+        await client.send(GET)
+        assert (await client.response()).body == b"ok"
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_a_reset_by_the_origin_ends_one_request_only(tmp_path: Path, http2: bool) -> None:
+    """T-C9, T-B4: reset without an answer, then well again."""
+
+    async def script(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        if w.origin.connections == 1:
+            reset(writer)
+        else:
+            writer.write(simple(b"ok"))
+
+    async with world(tmp_path, {b"/k": script}) as w:
+        await w.record()
+        if http2:
+            both = await w.h2()
+            first = await both.request("/k")
+            await both.finished(first)
+            second = await both.request("/k")
+            await both.finished(second)
+            assert (dict(both.fields(first))[b":status"], both.body(second)) == (b"502", b"ok")
+        else:
+            client = await w.client()
+            await client.send(GET)
+            assert (await client.response()).status == 502
+            await client.send(GET)
+            assert (await client.response()).body == b"ok"
+
+
+async def test_a_connection_reset_while_idle_is_replaced(tmp_path: Path) -> None:
+    """T-C9: the origin resets a kept connection between two calls; the second call is not its victim."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def script(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        writers.append(writer)
+        writer.write(simple(b"ok"))
+
+    async with world(tmp_path, {b"/k": script}) as w:
+        wire = await w.record()
+        client = await w.client()
+        await client.send(GET)
+        await client.response()
+        (handler,) = wire.handlers
+        reset(writers[0])
+        await until(lambda: len(handler.transports) == 1)
+        await client.send(GET)
+        assert (await client.response()).body == b"ok"
+        assert w.origin.connections == 2
+
+
+async def test_an_http2_client_uses_an_http1_origin_again(tmp_path: Path) -> None:
+    """T-J3: a long life on one HTTP/2 connection does not open, and keep, one socket to the origin for each request."""
+    async with world(tmp_path, {b"/k": reply(simple(b"ok"))}) as w:
+        wire = await w.record()
+        client = await w.h2()
+        for _ in range(20):
+            await client.finished(await client.request("/k"))
+        (handler,) = wire.handlers
+        assert w.origin.connections == 1
+        assert len(handler.transports) == 2
+        together = [await client.request("/k") for _ in range(5)]
+        await client.finished(*together)
+        assert w.origin.connections <= 5
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_closed_connections_are_let_go(tmp_path: Path, http2: bool) -> None:
+    """T-J3: an origin that closes after each answer leaves nothing behind on a client connection that stays."""
+    async with world(tmp_path, {b"/k": reply_and_close(simple(b"ok", fields=b"Connection: close\r\n"))}) as w:
+        wire = await w.record()
+        if http2:
+            both = await w.h2()
+            for _ in range(10):
+                await both.finished(await both.request("/k"))
+        else:
+            client = await w.client()
+            for _ in range(10):
+                await client.send(GET)
+                await client.response()
+        (handler,) = wire.handlers
+        await until(lambda: len(handler.transports) == 1)
+        assert len(handler.used) <= 1
+        assert w.origin.connections == 10
+
+
+@pytest.mark.parametrize("body", [b"", b"abc"])
+@pytest.mark.parametrize("path", [b"/k", b"/never"])
+async def test_six_hundred_requests_in_one_write_are_answered(tmp_path: Path, body: bytes, path: bytes) -> None:
+    """Pipelining (RFC 9112 9.3.2): however many come at once, hits and misses, each is answered in its turn."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        await reader.readexactly(len(body))
+        writer.write(simple(b"ok"))
+
+    method = "POST" if body else "GET"
+    async with world(tmp_path, {b"/k": script}) as w:
+        await w.record()
+        await w.get("/k", method=method, body=body)
+        wire = await w.replay()
+        client = await w.client()
+        one = b"%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s" % (method.encode(), path, HOST.encode(), len(body), body)
+        await client.send(one * 600)
+        answers = [await client.response() for _ in range(600)]
+        assert wire.outcome.crashed == []
+        assert wire.outcome.requests == 600
+        assert answers[0].status == (200 if path == b"/k" else 424)
+
+
+async def test_a_port_of_five_thousand_digits_is_refused(tmp_path: Path) -> None:
+    """B-11: what cannot be a port is a refused request, not a fault of ours."""
+    async with world(tmp_path, {}) as w:
+        wire = await w.record()
+        client = await w.plain()
+        await client.send(b"GET http://a.example:%s/ HTTP/1.1\r\nHost: a.example\r\n\r\n" % (b"1" * 5000))
+        assert (await client.rest()).status == 400
+        assert wire.outcome.crashed == []
+
+
+async def test_a_method_without_an_end_is_not_waited_for(tmp_path: Path) -> None:
+    """T-R8, B-11: bytes that could go on being a method for ever are not HTTP."""
+    async with world(tmp_path, {}) as w:
+        wire = await w.record()
+        client = await w.plain()
+        await client.send(b"A" * 5000)
+        assert (await client.rest()).raw == b""
+        assert len(wire.outcome.not_http) == 1
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_damage_is_told_for_requests_answered_at_once_too(tmp_path: Path, http2: bool) -> None:
+    """DESIGN 4: damage is an error with a name, on both protocols; it costs neither the connection nor the run's honesty."""
+    async with world(tmp_path, {b"/k": reply(simple(b"ok"))}) as w:
+        await w.record()
+        await w.get("/k")
+        wire = await w.replay()
+
+        def damaged(*_: object) -> None:
+            raise Corrupt("exchange 1: the body is not what it was")
+
+        wire.play = damaged  # type: ignore[method-assign, assignment]
+        if http2:
+            both = await w.h2()
+            stream = await both.request("/k")
+            await both.finished(stream)
+            assert (b":status", b"424") in both.fields(stream)
+        else:
+            assert (await w.get("/k")).status == 424
+            client = await w.client()
+            await client.send(b"POST /k HTTP/1.1\r\nHost: %s\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n" % HOST.encode())
+            assert (await client.response()).status == 424
+        assert wire.outcome.crashed == []
+        assert wire.outcome.damaged
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_our_502_ends_in_replay_as_it_ended_then(tmp_path: Path, http2: bool) -> None:
+    """T-C3: the origin closed without an answer; ours came whole, and comes whole again."""
+    async with world(tmp_path, {b"/k": reply_and_close(b"")}) as w:
+        await w.record()
+        for mode in ("record", "replay"):
+            if mode == "replay":
+                await w.replay()
+            if http2:
+                both = await w.h2()
+                stream = await both.request("/k")
+                await both.finished(stream)
+                assert (b":status", b"502") in both.fields(stream)
+                assert not both.of(stream, h2.events.StreamReset)
+            else:
+                got = await w.raw(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+                assert (got.status, got.ended) == (502, "closed")
+        assert w.writer.exchanges[0].ended is Ending.RESET
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_a_101_nobody_asked_for_is_refused(tmp_path: Path, http2: bool) -> None:
+    """C-08: an origin cannot turn a request's connection into a pipe."""
+    raw = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello"
+    async with world(tmp_path, {b"/k": reply(raw)}) as w:
+        wire = await w.record()
+        if http2:
+            both = await w.h2()
+            stream = await both.request("/k")
+            await both.finished(stream)
+            assert (b":status", b"502") in both.fields(stream)
+        else:
+            assert (await w.get("/k")).status == 502
+        assert wire.outcome.crashed == []
+
+
+async def test_a_length_of_five_thousand_digits_where_none_counts(tmp_path: Path) -> None:
+    """B-11: a 204's length is not read, in record and replay."""
+    raw = b"HTTP/1.1 204 No Content\r\nContent-Length: %s\r\n\r\n" % (b"9" * 5000)
+    async with world(tmp_path, {b"/k": reply(raw)}) as w:
+        wire = await w.record()
+        assert (await w.get("/k")).status == 204
+        replayed = await w.replay()
+        assert (await w.get("/k")).status == 204
+        assert wire.outcome.crashed == replayed.outcome.crashed == []
