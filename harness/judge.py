@@ -69,6 +69,7 @@ def retake_problems(
     if failed:
         how = _listed(Counter(call.infrastructure or "" for call in failed))
         found.append(Problem("infrastructure", f"not the model's doing, counted apart: {how}, in {_steps(failed)}"))
+    found += _unreachable(outcome)
     if gone := [call for call in calls if call.retired]:
         pins = ", ".join(dict.fromkeys(call.forwarded for call in gone))
         found.append(Problem("retired", f"the provider does not know {pins}, or no longer, in {_steps(gone)}", "`secondtake pin ID`"))
@@ -155,12 +156,15 @@ def _not_captured(outcome: Outcome) -> list[Problem]:
     found = []
     if outcome.passed_through:
         found.append(Problem("passed-through", f"not captured, tunnelled unread: {_listed(outcome.passed_through)}"))
-    for url, why in dict.fromkeys(outcome.unreachable):
-        found.append(Problem("unreachable", f"no answer from {url}: {why}"))
+    found += _unreachable(outcome)
     for reason, number in sorted(outcome.refused.items()):
         if reason != "miss":
             found.append(Problem("refused", f"answered here, not sent: {number} ({reason})"))
     return found
+
+
+def _unreachable(outcome: Outcome) -> list[Problem]:
+    return [Problem("unreachable", f"no answer from {url}: {why}") for url, why in dict.fromkeys(outcome.unreachable)]
 
 
 def _notes(outcome: Outcome) -> list[Problem]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.exchange import Answered, Channel, Ending
-from secondtake.harness.judge import record_problems, replay_problems
-from secondtake.harness.results import Problem, Verdict, worst
+from secondtake.harness.judge import record_problems, replay_problems, retake_problems
+from secondtake.harness.results import LiveCall, Problem, Verdict, worst
 from secondtake.proxy.outcome import Outcome, TlsFailure
 
 BUNDLE = Path("/run/bundle.pem")
@@ -149,3 +150,97 @@ def test_a_replay_that_nobody_asked_is_not_clean() -> None:
     """T-Q1, zero captured: an agent that went around the proxy must not look like a good replay. An empty cassette asks for nothing."""
     assert worst(replay_problems(Outcome(), ("x",), BUNDLE, recorded=3)) is Verdict.DIVERGED
     assert replay_problems(Outcome(), ("x",), BUNDLE, recorded=0) == ()
+
+
+def called(**changed: object) -> LiveCall:
+    """A live call that went well, but for what is `changed`."""
+    values: dict[str, object] = {
+        "seq": 1,
+        "step": 1,
+        "adapter": "anthropic",
+        "requested": ("old",),
+        "forwarded": "new-20260101",
+        "served": ("new-20260101",),
+        "proof": "medium",
+        "verified": True,
+        "status": 200,
+        "mismatch": False,
+        "infrastructure": None,
+        "incomplete": False,
+        "retired": False,
+        "incompatible": None,
+        **changed,
+    }
+    return LiveCall(**values)  # type: ignore[arg-type]
+
+
+def retaken(
+    *calls: LiveCall, outcome: Outcome | None = None, unswapped: tuple[str, ...] = (), stopped: str | None = None
+) -> dict[str, Problem]:
+    """The problems of a retake with these calls, by kind."""
+    made = outcome or busy()
+    made.answered = Counter({Answered.LIVE: len(calls), Answered.LOCAL: len(unswapped)})
+    made.requests = max(made.answered.total(), 1)
+    made.answered[Answered.EXACT] += made.requests - made.answered.total()
+    return {problem.kind: problem for problem in retake_problems(made, ("agent",), BUNDLE, calls, unswapped, stopped)}
+
+
+def test_a_retake_whose_calls_were_answered_as_asked_has_no_problem() -> None:
+    """Live model calls are what a retake is for."""
+    assert retaken(called()) == {}
+
+
+def test_one_answer_of_another_model_makes_a_take_invalid() -> None:
+    """A-06: invalid, not failed; the line says who answered for whom, and where."""
+    found = retaken(called(), called(step=7, mismatch=True, served=("cheap",)))["mismatch"]
+    assert found.verdict is Verdict.DIVERGED
+    assert "(cheap for new-20260101), in model call 7" in found.message
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (
+            called(status=529, infrastructure="529: overloaded_error: busy"),
+            "infrastructure",
+            "1 529: overloaded_error: busy, in model call 1",
+        ),
+        (called(status=404, retired=True), "retired", "does not know new-20260101"),
+        (called(status=400, incompatible="400: thinking is not supported"), "incompatible", "thinking is not supported"),
+    ],
+)
+def test_what_the_provider_would_not_do_is_told_and_is_no_divergence(call: LiveCall, kind: str, said: str) -> None:
+    """A-09, A-12: counted apart; the exit code stays the agent's."""
+    problems = retaken(call)
+    assert said in problems[kind].message
+    assert worst(tuple(problems.values())) is Verdict.CLEAN
+
+
+def test_a_refused_credential_says_how_to_give_one() -> None:
+    """A replay's dummy credential does not do for a live call."""
+    assert "--credential-env" in (retaken(called(status=401, incompatible="401: invalid x-api-key"))["incompatible"].hint or "")
+
+
+def test_what_could_not_be_swapped_is_a_divergence_and_told_once() -> None:
+    """DESIGN 5: every model-bearing place is rewritten or refused."""
+    problems = retaken(unswapped=("no pin is given for `x`",) * 3)
+    assert (list(problems), problems["not-swapped"].verdict) == (["not-swapped"], Verdict.DIVERGED)
+
+
+def test_a_rule_that_stopped_the_take_is_a_note() -> None:
+    """Issue 3.5: the take says which."""
+    problems = retaken(stopped="--max-calls 2: 2 were made")
+    assert (problems["stopped"].message, problems["stopped"].verdict) == ("stopped: --max-calls 2: 2 were made", Verdict.CLEAN)
+
+
+def test_a_retake_that_asked_no_model_is_none() -> None:
+    """T-O2: what was wanted did not happen."""
+    assert retaken()["no-model-call"].verdict is Verdict.DIVERGED
+
+
+def test_calls_that_the_agent_left_are_counted() -> None:
+    """Nobody knows who would have answered."""
+    outcome = busy(requests=2)
+    outcome.answered[Answered.LIVE] = 2
+    problems = retake_problems(outcome, ("agent",), BUNDLE, (called(),), (), None)
+    assert [(problem.kind, problem.verdict) for problem in problems] == [("cut-short", Verdict.CLEAN)]
