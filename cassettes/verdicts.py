@@ -72,9 +72,13 @@ def judge(
     `forwarded`.
     """
     asked = tuple(dict.fromkeys((forwarded, *pins)))
-    if status is None or answer is None:
-        why = _no_answer(status, ended)
+    if status is None:
+        why = _no_answer(ended)
         return Verdict((), UNVERIFIED, infrastructure=why, incomplete=True, reasons=(why,))
+    if answer is None:
+        failed = f"{status} from the provider" if status in (408, 429) or status >= 500 else None
+        unread = f"the answer ({status}) could not be read"
+        return Verdict((), UNVERIFIED, infrastructure=failed, incomplete=True, reasons=(unread,), retry_after_s=_retry_after(fields))
     proof = adapters.prove(adapter, host, asked, answer)
     twins = _twins(adapter, host, asked, proof)
     came = adapters.outcome(status, answer)
@@ -111,9 +115,7 @@ def _twins(adapter: str, host: str, asked: Collection[str], proof: Proof) -> tup
     return tuple(found)
 
 
-def _no_answer(status: int | None, ended: Ending) -> str:
-    if status is not None:
-        return f"the answer ({status}) could not be read"
+def _no_answer(ended: Ending) -> str:
     match ended:
         case Ending.TIMEOUT:
             return "no answer in time"
