@@ -33,6 +33,11 @@ def clock_us(stage: Stage) -> Callable[[], int]:
     return lambda: round((stage.monotonic_s() - begun_s) * 1_000_000)
 
 
+def clock_s(stage: Stage) -> Callable[[], int]:
+    """Return the wall clock, in seconds since 1970."""
+    return lambda: int(stage.now().timestamp())
+
+
 @dataclass(frozen=True, slots=True)
 class Take:
     """A recording that has begun."""
@@ -96,7 +101,7 @@ def recording_proxy(stage: Stage, wire: HostRules, equipment: Equipment, *, port
         quiet_telemetry=wire.quiet_telemetry,
     )
     quiet()
-    return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage)))
+    return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), now_s=clock_s(stage)))
 
 
 def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agent: Sequence[str], wire: HostRules) -> Take:

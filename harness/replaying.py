@@ -20,7 +20,7 @@ from secondtake.cassettes.exchange import Request
 from secondtake.cassettes.player import Options, Player
 from secondtake.harness.equipment import Equipment
 from secondtake.harness.judge import replay_problems
-from secondtake.harness.recording import clock_us
+from secondtake.harness.recording import clock_s, clock_us
 from secondtake.harness.results import Missed, Problem, Replayed, Unplayed, WouldAct
 from secondtake.harness.toolcalls import Asked, tool_calls
 from secondtake.harness.workspace import copy_workspace, remove_workspace
@@ -173,7 +173,10 @@ def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace
     )
     quiet()
     hosts = frozenset(row.host for row in cassette.rows)
-    return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), known_hosts=hosts))
+    return Proxy(
+        settings,
+        Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), now_s=clock_s(stage), known_hosts=hosts),
+    )
 
 
 def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path) -> Player:

@@ -15,7 +15,7 @@ from secondtake.cassettes.exchange import Channel
 from secondtake.harness.cast import Cast
 from secondtake.harness.equipment import Equipment, credential_variables
 from secondtake.harness.judge import retake_problems
-from secondtake.harness.recording import clock_us
+from secondtake.harness.recording import clock_s, clock_us
 from secondtake.harness.replaying import player_for, replayed
 from secondtake.harness.results import LiveCall, Retaken, WouldAct
 from secondtake.harness.toolcalls import UNREADABLE, model_exchanges, read_call
@@ -74,6 +74,7 @@ def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette
         equipment.authority,
         redactor=equipment.redactor,
         now_us=clock_us(stage),
+        now_s=clock_s(stage),
         retake=cast.retake,
         known_hosts=hosts,
     )

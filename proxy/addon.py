@@ -23,6 +23,7 @@ from secondtake.cassettes import adapters
 from secondtake.cassettes.channels import classify
 from secondtake.cassettes.errors import NotStored, RecordedError
 from secondtake.cassettes.exchange import EMPTY, Answered, Channel, Ending, Request
+from secondtake.cassettes.logins import answer_locally
 from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases
 from secondtake.cassettes.player import Live, Player, Serve, Session
@@ -59,6 +60,7 @@ class Wire:
         *,
         redactor: Redactor,
         now_us: Callable[[], int],
+        now_s: Callable[[], int],
         writer: Writer | None = None,
         player: Player | None = None,
         retake: Retake | None = None,
@@ -69,6 +71,9 @@ class Wire:
         self.policy = Policy(settings.mode, settings.quiet_telemetry, settings.strict)
         self.redactor = redactor
         self.now_us = now_us
+        """Microseconds since this proxy began; never goes back."""
+        self.now_s = now_s
+        """Seconds since 1970, as the agent's clock has them: what a login answered here is dated by."""
         self.refusals = Refusals()
         self.retake = retake
         self.outcome = Outcome()
@@ -166,7 +171,8 @@ class Wire:
 
     def play(self, handler: WireHandler, request: Request, live: Live) -> Serve | Miss:
         """Ask the cassette. Raises Corrupt where the recorded bytes are damaged."""
-        return self.session(handler).answer(request, live)
+        found = self.session(handler).answer(request, live)
+        return answer_locally(request, live.content, found, now_s=self.now_s()) or found
 
     def sessions(self) -> tuple[Session, ...]:
         """Those of now."""

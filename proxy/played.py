@@ -16,6 +16,7 @@ from secondtake.cassettes import limits
 from secondtake.cassettes.adapters import CallKind
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import EMPTY, Answer, Answered, Body, Channel, Digest, Ending, Fields, Interim, Side
+from secondtake.cassettes.logins import UNRECORDED
 from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.player import Live, Serve
 from secondtake.cassettes.streams import StreamRedactor
@@ -216,7 +217,8 @@ class PlayedPart:
         if tape is not None:
             tape.collected(bytes(self.content or b""))
             tape.answered(serve.answered)
-            tape.detail("source_seq", serve.seq)
+            if serve.seq != UNRECORDED:
+                tape.detail("source_seq", serve.seq)
             for interim in answer.interim:
                 tape.interim(interim)
             tape.response_head(replace(answer, body=Body(), trailers=(), interim=()))

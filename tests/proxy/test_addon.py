@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import ssl
 from pathlib import Path
 
@@ -431,3 +432,23 @@ async def test_a_fault_of_ours_ends_one_connection_and_is_told(tmp_path: Path) -
         assert (await bystander.response()).body == b"ok"
         assert len(wire.outcome.crashed) == 1
         assert not wire.outcome.clean
+
+
+async def test_a_login_is_answered_with_a_token_that_parses_and_its_own_refresh_token(tmp_path: Path) -> None:
+    """DESIGN 3, Misses: the recorded login is withheld; in replay a refresh gets a long-lived stand-in of the same shape."""
+    token = b'{"access_token":"sk-ant-oat01-aaaaaaaaaaaaaaaaaaaaaaaaaaaa","refresh_token":"sk-ant-ort01-bbbbbbbbbbbbbb","expires_in":3600}'
+    refresh = b'{"grant_type":"refresh_token","refresh_token":"sk-ant-ort01-cccccccccccccccccc","client_id":"x"}'
+    json_type = b"Content-Type: application/json\r\n"
+    async with world(tmp_path, {b"/v1/oauth/token": reply(simple(token, fields=json_type))}) as w:
+        await w.record()
+        await w.get("/v1/oauth/token", method="POST", fields=json_type, body=refresh)
+        assert w.writer.exchanges[0].channel is Channel.AUTH
+        assert b"aaaaaaaaaaaa" not in repr((w.writer.exchanges, w.writer.bodies)).encode()
+        wire = await w.replay()
+        got = await w.get("/v1/oauth/token", method="POST", fields=json_type, body=refresh)
+        answered = json.loads(got.body)
+        assert got.status == 200
+        assert answered["expires_in"] > 3600
+        assert answered["access_token"] != "sk-ant-oat01-aaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        assert dict(wire.outcome.answered) == {"local": 1}
+        assert wire.outcome.clean

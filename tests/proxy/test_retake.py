@@ -88,6 +88,7 @@ class Stage:
             w.authority,
             redactor=w.redactor,
             now_us=w.now_us,
+            now_s=lambda: 1_800_000_000,
             writer=self.take,  # type: ignore[arg-type]
             player=Player(w.writer.cassette(), w.redactor),
             retake=retake,

@@ -273,6 +273,7 @@ class World:
             self.authority,
             redactor=self.redactor,
             now_us=self.now_us,
+            now_s=lambda: 1_800_000_000,
             writer=self.writer,  # type: ignore[arg-type]  # as much of a writer as the wire uses
             resolver=self._resolve,
         )
@@ -288,7 +289,17 @@ class World:
         made = Settings(Mode.REPLAY, trust=self.world_authority.ca_path, **settings)
         player = Player(cassette, self.redactor, options=options)
         hosts = frozenset(row.host for row in cassette.rows)
-        return await self._start(Wire(made, self.authority, redactor=self.redactor, now_us=self.now_us, player=player, known_hosts=hosts))
+        return await self._start(
+            Wire(
+                made,
+                self.authority,
+                redactor=self.redactor,
+                now_us=self.now_us,
+                now_s=lambda: 1_800_000_000,
+                player=player,
+                known_hosts=hosts,
+            )
+        )
 
     async def _start(self, wire: Wire) -> Wire:
         await self.stop()
