@@ -86,3 +86,9 @@ Each costs about ten searches of every text, and session cookies come new with e
 
 REDACTIONS = 100_000
 """Ranges listed per exchange; all are redacted, further ones are only counted."""
+
+SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024
+"""One WebSocket message, its fragments joined. A direction with a longer one is kept as bytes from there on."""
+
+SOCKET_MESSAGES = 200_000
+"""Messages listed of one upgraded exchange; a turn of a model's socket has a few hundred. Later ones are not kept."""

@@ -32,7 +32,9 @@ class MissKind(StrEnum):
     MODEL_DIVERGED = "model-diverged"
     """A model call with other content than any recorded one."""
     WS_REFUSED = "ws-refused"
-    """A WebSocket upgrade: none is replayed."""
+    """A WebSocket upgrade, and no messages of one were kept."""
+    WS_DIVERGED = "ws-diverged"
+    """A WebSocket message that the recorded conversation does not have in that place."""
     PUSH_REFUSED = "push-refused"
     """A `git push`: it would change another repository, and is refused in replay unless asked for."""
     WITHHELD = "withheld"
@@ -74,6 +76,7 @@ _WHY = {
     MissKind.NEW_RESOURCE: "not recorded",
     MissKind.MODEL_DIVERGED: "not recorded: this model call differs from every recorded one",
     MissKind.WS_REFUSED: "websockets are not replayed",
+    MissKind.WS_DIVERGED: "the client says what it did not say while recording",
     MissKind.PUSH_REFUSED: "a push is refused in replay",
     MissKind.WITHHELD: "recorded, but the body of its answer was withheld",
     MissKind.OUT_OF_SCOPE: "out of scope",

@@ -16,6 +16,7 @@ from secondtake.cassettes.channels import classify
 from secondtake.cassettes.conditional import Conditions
 from secondtake.cassettes.derive import conditional, derive, same_form, still_holds
 from secondtake.cassettes.derived import Derived
+from secondtake.cassettes.dialogues import Dialogues
 from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
 from secondtake.cassettes.fallback import BY_ENDPOINT, by_endpoint, by_position, known_index
 from secondtake.cassettes.match import exact_key, normal_key
@@ -77,6 +78,14 @@ class Session:
         self._catalogue = player.catalogue
         self._used = bytearray(len(player.catalogue.rows))
         self._at: dict[int, int] = {}
+        self._dialogues: Dialogues | None = None
+
+    @property
+    def dialogues(self) -> Dialogues:
+        """The recorded WebSockets, played by what their clients say."""
+        if self._dialogues is None:
+            self._dialogues = Dialogues(self._catalogue, self._player.redactor, self._used)
+        return self._dialogues
 
     def answer(self, request: Request, live: Live) -> Serve | Miss:
         """Answer one request. Never raises for what is or is not recorded; Corrupt passes."""

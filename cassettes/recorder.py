@@ -49,6 +49,7 @@ FORWARDED_RULES = frozenset(
         "trailers-dropped",
         "cookie-joined",
         "upgrade-refused",
+        "extensions-dropped",
     }
 )
 """Every rule by which what goes upstream may differ from what came. A rule may be followed by `:` and a detail."""
@@ -203,6 +204,12 @@ class Recording:
         """A msgpack value for `Exchange.details`. It is not redacted: no bytes of the wire."""
         self._living()
         self._details[name] = value
+        return ()
+
+    def redacted(self, redactions: tuple[Redaction, ...]) -> tuple[Record, ...]:
+        """What the next piece hides, where who gave it has redacted it already (frames.py)."""
+        self._living()
+        self._redactions += redactions
         return ()
 
     # ---- the end ----

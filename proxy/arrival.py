@@ -12,7 +12,8 @@ from secondtake.cassettes.player import Live as LiveBody
 from secondtake.cassettes.player import Serve
 from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, LENGTH_DIGITS, Delimiter, Framed, frame_response, without_body
 from secondtake.proxy.local import LocalAnswer
-from secondtake.proxy.policy import Collect, Live, Pace, Refuse
+from secondtake.proxy.policy import Collect, Converse, Live, Pace, Refuse
+from secondtake.proxy.taps import upgrade_of
 from secondtake.proxy.translate import Head, Traits, Unreadable, request_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Arrival:
     """A request and what is done with it. `found` is the cassette's word, where it was asked already; `damage`, where it had none."""
 
     request: Request | None
-    decision: Live | Collect | Refuse | LocalAnswer
+    decision: Live | Collect | Converse | Refuse | LocalAnswer
     channel: Channel
     keep_alive: bool
     agree: bool
@@ -64,11 +65,12 @@ def arrive(parent: WireLayer, head: Head) -> Arrival:
     if connect is None:
         wire.greeted(parent.handler, traits.agents)
     channel = wire.classify(request)
-    decision = wire.policy.opening(request, channel, failed=wire.failed is not None)
-    if isinstance(decision, Collect):
-        if not agree:
-            decision = Refuse("names-disagree")
-    elif isinstance(decision, Live) and (why := wire.forbidden(request)) is not None:
+    upgrade = upgrade_of(wire, parent.handler, request) if traits.upgrades else None
+    decision = wire.policy.opening(request, channel, failed=wire.failed is not None, upgrade=upgrade)
+    leaves = isinstance(decision, Live) or (isinstance(decision, Converse) and decision.live)
+    if isinstance(decision, Collect | Converse) and not agree:
+        decision = Refuse("names-disagree")
+    elif leaves and (why := wire.forbidden(request)) is not None:
         decision = Refuse(why)
     return Arrival(request, decision, channel, keep_alive, agree, traits)
 

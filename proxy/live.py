@@ -28,7 +28,7 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseTrailers,
 )
 
-from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request, Side
 from secondtake.proxy import local
 from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import (
@@ -44,6 +44,7 @@ from secondtake.proxy.framing import (
 from secondtake.proxy.http1 import UNREADABLE
 from secondtake.proxy.retake import Listener, details
 from secondtake.proxy.tape import Tape
+from secondtake.proxy.taps import Tap, keeps_messages
 from secondtake.proxy.terminal import Tail
 from secondtake.proxy.translate import answer_of, interim_of
 from secondtake.proxy.upward import head_up
@@ -95,6 +96,8 @@ class LivePart:
         self.left = False
         self.drained = 0
         self.upgraded = False
+        self.tap: Tap | None = None
+        """Reads an upgraded connection's messages, where they are kept."""
         self.switching = False
         """101 was seen; the end of its (empty) message is still to come."""
         self.retry: tuple[http.Request, bool] | None = None
@@ -133,8 +136,15 @@ class LivePart:
 
     def message(self, *, http2: bool, has_body: bool) -> http.Request:
         """The head as it goes up, each difference to the client's declared on the tape."""
-        drops = self.stream.wire.drops_validators(self.request, self.channel)
-        made, rules = head_up(self.outgoing, self.route, http2=http2, has_body=has_body, drops_validators=drops)
+        wire, request = self.stream.wire, self.request
+        made, rules = head_up(
+            self.outgoing,
+            self.route,
+            http2=http2,
+            has_body=has_body,
+            drops_validators=wire.drops_validators(request, self.channel),
+            drops_extensions=keeps_messages(wire, request),
+        )
         for rule in (*(("model-swap",) if self.listener is not None else ()), *rules):
             self.tape.forwarded(rule)
         return made
@@ -143,8 +153,11 @@ class LivePart:
         if self.tape.ended is not None:
             return
         if self.upgraded:
-            self.tape.request_piece(data)
             yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
+            if self.tap is not None:
+                self.tap.feed(Side.REQUEST, data)
+            else:
+                self.tape.request_piece(data)
             return
         self.sent_up += len(data)
         yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
@@ -239,7 +252,10 @@ class LivePart:
             self.held.append(event)
         else:
             yield from stream.to_client(event)
-        self.tape.response_piece(data)
+        if self.tap is not None:
+            self.tap.feed(Side.RESPONSE, data)
+        else:
+            self.tape.response_piece(data)
         if self.listener is not None:
             self.listener.piece(data)
         self.tail.feed(data)
@@ -360,7 +376,10 @@ class LivePart:
     # -- upgrades ------------------------------------------------------------------------------------------------------
 
     def upgrade(self, head: ResponseHead) -> Commands:
-        """101: what follows is relayed and kept as opaque bytes, both ways, until one side ends."""
+        """101: what follows is relayed and kept, both ways, until one side ends: a WebSocket's messages where they are asked for,
+        else opaque bytes."""
+        if keeps_messages(self.stream.wire, self.request):
+            self.tap = Tap(self.tape, self.stream.wire.redactor, self.request, self.channel)
         self.upgraded = self.switching = self.request_over = True
         self.tape.note(f"upgraded: {b', '.join(tokens(head.fields, b'upgrade')).decode('latin-1')}")
         yield from self.stream.to_client(head)
@@ -368,6 +387,8 @@ class LivePart:
 
     def upgrade_over(self, how: Ending) -> Commands:
         stream = self.stream
+        if self.tap is not None:
+            how = self.tap.finish(how)
         yield from self.over(how)
         if how is Ending.RESET:
             yield from stream.to_client(ResponseAbort(stream.stream_id))

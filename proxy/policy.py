@@ -38,6 +38,33 @@ class Collect:
     """Read the whole request first; then `decide`."""
 
 
+class Sockets(StrEnum):
+    """What becomes of WebSocket upgrades while recording, and of a model's in a retake."""
+
+    REFUSE = "refuse"
+    """A model's gets 426, so that its client falls back to HTTP; any other is relayed and kept as opaque bytes."""
+    RECORD = "record"
+    """They go live, and their messages are kept."""
+
+
+class Upgrade(StrEnum):
+    """What can be done with one WebSocket upgrade (taps.py)."""
+
+    KEEP = "keep"
+    """Send it live and keep its messages."""
+    PLAY = "play"
+    """Messages of a socket of this address are on the cassette."""
+    ANSWER = "answer"
+    """The origin declined it while recording; that answer is on the cassette."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converse:
+    """A WebSocket: played from the cassette, or in a retake (`live`) sent on with another model in each of its calls."""
+
+    live: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Refuse:
     """Answer it ourselves: what was missed, or why nothing may be asked."""
@@ -58,10 +85,14 @@ class Policy:
     strict: bool = False
     channels: Mapping[Channel, str] = field(default_factory=dict)
 
-    def opening(self, request: Request, channel: Channel, *, failed: bool) -> Live | Collect | Refuse:
-        """By the head alone. `failed`: this recording can store nothing any more."""
-        if channel is Channel.MODEL and is_websocket(request):
+    def opening(
+        self, request: Request, channel: Channel, *, failed: bool, upgrade: Upgrade | None = None
+    ) -> Live | Collect | Converse | Refuse:
+        """By the head alone. `failed`: this recording can store nothing any more. `upgrade`: what can be done with a WebSocket."""
+        if upgrade is None and channel is Channel.MODEL and is_websocket(request):
             return Refuse("ws-refused")
+        if upgrade is Upgrade.PLAY or (upgrade is Upgrade.KEEP and self.mode is Mode.RETAKE):
+            return Converse(live=upgrade is Upgrade.KEEP)
         match self.mode:
             case Mode.RECORD:
                 if self.quiet_telemetry and channel is Channel.TELEMETRY:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from secondtake.proxy.policy import Mode, Pace
+from secondtake.proxy.policy import Mode, Pace, Sockets
 from secondtake.proxy.upstream import Upstream
 
 
@@ -33,5 +33,6 @@ class Settings:
     only_hosts: tuple[str, ...] = ()
     client_certs: Mapping[str, Path] = field(default_factory=dict)
     quiet_telemetry: bool = False
+    websocket: Sockets = Sockets.REFUSE
     one_session: bool = False
     """All connections are one run, however long a pause between them; else a pause begins the recording anew."""

@@ -33,7 +33,8 @@ from secondtake.proxy.framing import HTTP_1_0, HTTP_2
 from secondtake.proxy.live import LivePart
 from secondtake.proxy.local import LocalPart
 from secondtake.proxy.played import PlayedPart
-from secondtake.proxy.policy import Collect, Live, Refuse
+from secondtake.proxy.policy import Collect, Converse, Live, Refuse
+from secondtake.proxy.sockets import PlayedSocket, RecastSocket
 from secondtake.proxy.translate import Head
 
 if TYPE_CHECKING:
@@ -111,6 +112,11 @@ class WireStream(HttpStream):
                 assert request is not None
                 self.part = live = LivePart(self, request, arrival.channel)
                 yield from live.begin(end_stream=event.end_stream, agree=arrival.agree)
+            case Converse(live=True):
+                self.part = recast = RecastSocket(self, arrival)
+                yield from recast.enter()
+            case Converse():
+                self.part = PlayedSocket(self, arrival)
             case Collect():
                 self.part = played = PlayedPart(self, arrival)
                 yield from played.begin()

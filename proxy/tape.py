@@ -12,7 +12,7 @@ from secondtake.cassettes import limits
 from secondtake.cassettes.channels import classify
 from secondtake.cassettes.content import plain
 from secondtake.cassettes.errors import NotStored
-from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Interim, Request
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Interim, Redaction, Request
 from secondtake.cassettes.match import request_keys
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases
 from secondtake.cassettes.recorder import Recording
@@ -109,6 +109,14 @@ class Tape:
     def detail(self, name: str, value: object) -> None:
         """A value for `Exchange.details`; nothing of the wire's bytes."""
         self._recording.detail(name, value)
+
+    def redacted(self, redactions: tuple[Redaction, ...]) -> None:
+        """What was hidden already in the piece that comes next."""
+        self._recording.redacted(redactions)
+
+    def reads_as(self, adapter: str) -> None:
+        """The wire format of a model's socket, known from what is said on it."""
+        self._recording.reclassify(Channel.MODEL, adapter)
 
     def forwarded(self, rule: str) -> None:
         self._recording.forwarded(rule)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from mitmproxy import http
 
 from secondtake.cassettes.exchange import Fields, Request
+from secondtake.cassettes.websocket import without_extensions
 from secondtake.proxy.framing import HTTP_1_1, HTTP_2, frame_request, values
 from secondtake.proxy.routes import Route
 
@@ -15,7 +16,7 @@ VALIDATORS = (b"if-none-match", b"if-modified-since")
 
 
 def head_up(
-    request: Request, route: Route, *, http2: bool, has_body: bool, drops_validators: bool = False
+    request: Request, route: Route, *, http2: bool, has_body: bool, drops_validators: bool = False, drops_extensions: bool = False
 ) -> tuple[http.Request, tuple[str, ...]]:
     """The message for an origin that speaks HTTP/2 (`http2`) or HTTP/1.1, and the rules that were applied, in order."""
     rules: list[str] = []
@@ -27,6 +28,9 @@ def head_up(
         if kept != fields:
             fields = kept
             rules.append("validators-dropped")
+    if drops_extensions and (kept := without_extensions(fields)) != fields:
+        fields = kept
+        rules.append("extensions-dropped")
     if (request.protocol == HTTP_2) != http2:
         rules.append("version-conversion")
     if route.rule:
