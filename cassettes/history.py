@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from secondtake.cassettes.adapters.base import Json
 from secondtake.cassettes.adapters.draft import Draft
 from secondtake.cassettes.adapters.framing import BodyReader, framing
-from secondtake.cassettes.adapters.reading import as_json, loads, mapping, sequence, string
+from secondtake.cassettes.adapters.reading import loads, mapping, sequence, string
 from secondtake.cassettes.errors import BadInput
 from secondtake.cassettes.exchange import Fields
 from secondtake.cassettes.json_cuts import cut
@@ -92,13 +92,23 @@ def _input(content: bytes) -> list[bytes]:
     return [wrapped[item.value_start : item.stop] for item in items(wrapped, [("input", Step.EACH)])]
 
 
+def recorded(asked: bytes, status: int, fields: Fields, answered: bytes) -> tuple[str, Recorded] | None:
+    """A recorded Responses call by the ID of its answer, for `earlier`; None where the answer has no ID. Both bodies are decoded."""
+    outputs = _read(status, fields, answered)
+    return None if outputs.id is None else (outputs.id, Recorded(asked, outputs.items()))
+
+
 def output_of(status: int, fields: Fields, content: bytes) -> tuple[bytes, ...]:
     """The items a recorded Responses answer put out, from a whole body or a stream; `content` has no content codings."""
+    return _read(status, fields, content).items()
+
+
+def _read(status: int, fields: Fields, content: bytes) -> _Outputs:
     outputs = _Outputs()
     reader = BodyReader("openai-responses", outputs, framing(fields), status)
     reader.receive(content)
     reader.receive(b"")
-    return tuple(json.dumps(item, ensure_ascii=True, separators=(",", ":")).encode("ascii") for item in outputs.listed())
+    return outputs
 
 
 class _Outputs:
@@ -106,11 +116,12 @@ class _Outputs:
 
     def __init__(self) -> None:
         self.draft = Draft()
+        self.id: str | None = None
         self._done: dict[int, Json] = {}
         self._final: list[Json] = []
 
     def whole(self, body: Json) -> None:
-        self._final = sequence(mapping(body).get("output"))
+        self._take(body)
 
     def event(self, name: str, data: Json) -> None:
         event = mapping(data)
@@ -119,10 +130,15 @@ class _Outputs:
             index = event.get("output_index")
             self._done[index if isinstance(index, int) else len(self._done)] = event.get("item")
         elif kind in ("response.completed", "response.incomplete"):
-            self._final = sequence(mapping(event.get("response")).get("output"))
+            self._take(event.get("response"))
 
     def end(self) -> None:
         """Nothing is known only at the end."""
 
-    def listed(self) -> list[Json]:
-        return [as_json(item) for item in (self._final or [self._done[index] for index in sorted(self._done)]) if isinstance(item, dict)]
+    def _take(self, response: Json) -> None:
+        self.id = string(mapping(response).get("id")) or self.id
+        self._final = sequence(mapping(response).get("output"))
+
+    def items(self) -> tuple[bytes, ...]:
+        listed = self._final or [self._done[index] for index in sorted(self._done)]
+        return tuple(json.dumps(item, separators=(",", ":")).encode("ascii") for item in listed if isinstance(item, dict))

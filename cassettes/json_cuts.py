@@ -37,12 +37,15 @@ def cut(content: bytes, wanted: Sequence[Pattern], doomed: Doomed) -> tuple[byte
         if not outer or outer[-1].stop <= item.start:  # an outer one comes before what it holds
             outer.append(item)
     cuts = tuple(Cut(item.dotted, content[item.value_start : item.stop]) for item in outer)
-    return splice(content, [(start, stop, b"") for start, stop in _ranges(outer)]), cuts
+    return splice(content, [(start, stop, b"") for start, stop in ranges(outer)]), cuts
 
 
-def _ranges(going: Sequence[Item]) -> list[tuple[int, int]]:
-    """Byte ranges with their commas. Neighbours that go together are one run."""
-    ranges: list[tuple[int, int]] = []
+def ranges(going: Sequence[Item]) -> list[tuple[int, int]]:
+    """The byte ranges to take out so that these items go, each with its comma. Neighbours that go together are one run.
+
+    `going` is in the order of the text, and none is inside another.
+    """
+    found: list[tuple[int, int]] = []
     at = 0
     while at < len(going):
         last = at
@@ -50,8 +53,8 @@ def _ranges(going: Sequence[Item]) -> list[tuple[int, int]]:
             last += 1
         first, final = going[at], going[last]
         if final.following is not None:
-            ranges.append((first.start, final.following))
+            found.append((first.start, final.following))
         else:
-            ranges.append((first.start if first.preceding is None else first.preceding, final.stop))
+            found.append((first.start if first.preceding is None else first.preceding, final.stop))
         at = last + 1
-    return ranges
+    return found

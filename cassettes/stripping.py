@@ -15,9 +15,9 @@ from secondtake.cassettes import adapters, foreign
 from secondtake.cassettes.adapters import HeldKind
 from secondtake.cassettes.adapters.reading import loads, string
 from secondtake.cassettes.exchange import Request
-from secondtake.cassettes.foreign import PLACES, SKIP_SIGNATURE, Bound, is_own, keys
+from secondtake.cassettes.foreign import SKIP_SIGNATURE, Bound, is_own, keys
 from secondtake.cassettes.history import REBUILD, Recorded, rebuild
-from secondtake.cassettes.json_cuts import cut
+from secondtake.cassettes.json_cuts import cut, ranges
 from secondtake.cassettes.json_places import Step, items, splice
 
 EMPTIED = "strip-emptied"
@@ -90,17 +90,16 @@ def without_listed(content: bytes, path: tuple[str, ...], names: Collection[str]
 
 
 def _cut(content: bytes, own: Collection[str]) -> tuple[bytes, list[str]]:
-    """First what is replaced, in its place; then what is cut, with its commas; then the messages of which nothing is left."""
+    """What is replaced, in its place; what is cut, with its commas; then the messages of which nothing is left."""
     found = foreign.foreign(content, own)
     notes = [_note(one) for one in found]
     skip = f'"{SKIP_SIGNATURE}"'.encode()
     replaced = [one.item for one in found if one.rule == "skip-thought-signature"]
-    content = splice(content, [(item.value_start, item.stop, skip) for item in replaced])
-    left = foreign.foreign(content, own) if replaced else found
-    doomed = {one.item.start for one in left}
-    if doomed:
-        emptied = {one.item.path[:-2] for one in left}
-        content, _ = cut(content, PLACES, lambda item, _: item.start in doomed)
+    going = [one.item for one in found if one.rule != "skip-thought-signature"]
+    changes = [(item.value_start, item.stop, skip) for item in replaced]
+    content = splice(content, changes + [(start, stop, b"") for start, stop in ranges(going)])
+    if going:
+        emptied = {item.path[:-2] for item in going}
         emptied &= _empty(content)
         if emptied:
             content, gone = cut(content, _MESSAGES, lambda item, _: item.path in emptied)

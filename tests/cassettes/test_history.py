@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secondtake.cassettes.errors import BadInput
-from secondtake.cassettes.history import Recorded, output_of, rebuild
+from secondtake.cassettes.history import Recorded, output_of, rebuild, recorded
 from tests.cassettes.adapters.scenes import JSON_FIELDS, SCENES, SSE_FIELDS, responses_events, responses_whole, sse
 
 
@@ -87,6 +87,16 @@ def test_items_told_one_by_one_are_taken_when_the_last_event_has_none() -> None:
         ("response.completed", {"type": "response.completed", "response": {"id": "r", "output": []}}),
     ]
     assert output_of(200, SSE_FIELDS, sse(*events)) == (b'{"n":1}', b'{"n":2}')
+
+
+def test_a_recorded_call_is_kept_by_the_id_of_its_answer() -> None:
+    """A-11: what a later request names."""
+    assert recorded(b"{}", 200, JSON_FIELDS, b'{"id":"resp_1","object":"response","output":[{"n":1}]}') == (
+        "resp_1",
+        Recorded(b"{}", (b'{"n":1}',)),
+    )
+    assert recorded(b"{}", 200, JSON_FIELDS, b"{}") is None
+    assert recorded(b"{}", 500, JSON_FIELDS, b'{"error":{}}') is None
 
 
 @given(st.binary(max_size=60))
