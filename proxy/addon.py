@@ -266,7 +266,8 @@ class Wire:
 
     def forbidden(self, request: Request) -> str | None:
         """Why this host must not be asked, in words (C-04); None where it may."""
-        if self.routes.find(request) is not None:
+        elsewhere = self.retake is not None and self.retake.gateway is not None
+        if elsewhere or self.routes.find(request) is not None:
             return None
         try:
             self.rules.judge_name(request.host, request.port)

@@ -142,9 +142,9 @@ class PlayedPart:
             yield from self.refuse(Refuse(f"stopped: {tripped.message}", adapter=claim.adapter))
             return
         if (why := wire.forbidden(self.request)) is not None:
-            yield from self.refuse(Refuse(why, adapter=claim.adapter))
+            yield from self.refuse(Refuse(retake.unsent(why), adapter=claim.adapter))
             return
-        outgoing = retake.prepare(claim, self.request, content) if content is not None else "the request is too large to be swapped"
+        outgoing = retake.prepare(claim, self.request, content) if content is not None else retake.unsent("the request is too large")
         if isinstance(outgoing, str):
             yield from self.refuse(Refuse(f"not swapped: {outgoing}", adapter=claim.adapter))
             return
@@ -152,10 +152,13 @@ class PlayedPart:
             ready = outgoing
             sent = yield Await(lambda: retake.authorised(ready))
             if isinstance(sent, str):
-                yield from self.refuse(Refuse(f"no credential: {sent}", adapter=claim.adapter))
+                yield from self.refuse(Refuse(f"no credential: {retake.unsent(sent)}", adapter=claim.adapter))
                 return
             assert isinstance(sent, Outgoing)
             outgoing = sent
+            if (tripped := retake.stopped(wire.now_us())) is not None:  # others were sent while this one waited
+                yield from self.refuse(Refuse(f"stopped: {tripped.message}", adapter=claim.adapter))
+                return
         if claim.kind is CallKind.COMPLETION:
             retake.stops.sent()
         tape = self.tape or wire.tape(self.request, channel, stream.handler)
@@ -172,21 +175,29 @@ class PlayedPart:
         wire.counted_local(self.request, self.channel, refusal)
         answer = wire.refusals.of(refusal, self.request, self.channel, host_known=wire.host_known(self.request))
         if self.tape is not None:
-            tape = self.tape
-            tape.collected(bytes(self.content or b""))
-            tape.answered(Answered.MISS if refusal.miss is not None else Answered.LOCAL)
             if refusal.miss is not None:
-                tape.detail("miss", str(refusal.miss.kind))
-            tape.response_head(Answer(answer.status, b"", "HTTP/1.1", answer.fields, synthetic=True))
-            tape.response_piece(answer.body)
-            yield from tape.end(Ending.REFUSED, note=f"refused: {refusal.reason}")
+                self.tape.detail("miss", str(refusal.miss.kind))
+            yield from self.ours(answer, Answered.MISS if refusal.miss is not None else Answered.LOCAL, f"refused: {refusal.reason}")
         yield from local.send(stream, answer)
         yield from stream.finish()
+
+    def ours(self, answer: local.LocalAnswer, how: Answered, note: str) -> Commands:
+        """Our own answer, on the take."""
+        tape = self.tape
+        assert tape is not None
+        tape.collected(bytes(self.content or b""))
+        tape.answered(how)
+        tape.response_head(Answer(answer.status, b"", "HTTP/1.1", answer.fields, synthetic=True))
+        tape.response_piece(answer.body)
+        yield from tape.end(Ending.REFUSED, note=note)
 
     def damaged(self, error: RecordedError) -> Commands:
         """The cassette holds damage where this answer should be: told, never taken for a miss."""
         self.stream.wire.damaged(self.request, error)
-        yield from local.send(self.stream, self.stream.wire.refusals.damaged(error))
+        answer = self.stream.wire.refusals.damaged(error)
+        if self.tape is not None:
+            yield from self.ours(answer, Answered.LOCAL, "the recording is damaged here")
+        yield from local.send(self.stream, answer)
         yield from self.stream.finish()
 
     def client_left(self, message: str) -> Commands:

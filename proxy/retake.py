@@ -77,7 +77,7 @@ class Retake:
     own: set[str] = field(default_factory=set)
     """IDs of answers this retake was given live: a request may go on from these."""
     refused: list[str] = field(default_factory=list)
-    """Model calls that could not be swapped, and why."""
+    """Why model calls were not sent: they could not be swapped, must not go there, or had no credential."""
 
     def claims(self, request: Request, content: bytes | None) -> Claim | None:
         """Whether this request asks a model, and is past the part that is played. Counts it.
@@ -106,9 +106,13 @@ class Retake:
             own=self.own,
         )
         if isinstance(made, Refused):
-            self.refused.append(made.reason)
-            return made.reason
+            return self.unsent(made.reason)
         return Outgoing(claim, made.request, made.content, made.requested, made.forwarded, made.notes, made.pins)
+
+    def unsent(self, why: str) -> str:
+        """Remember that a model call was not sent, and why: the take is not what was asked for then."""
+        self.refused.append(why)
+        return why
 
     async def authorised(self, outgoing: Outgoing) -> Outgoing | str:
         """The same with the real credential in place of the agent's, or why there is none."""

@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from secondtake.cassettes.casting import Casting
-from secondtake.cassettes.exchange import Channel, Ending
-from secondtake.cassettes.player import Player
+from secondtake.cassettes.errors import Corrupt
+from secondtake.cassettes.exchange import Channel, Ending, Request
+from secondtake.cassettes.player import Player, Serve
 from secondtake.cassettes.stops import Stops
+from secondtake.proxy import addon
 from secondtake.proxy.addon import Wire
+from secondtake.proxy.credentials import NoCredential
 from secondtake.proxy.policy import Mode
 from secondtake.proxy.retake import Retake
 from secondtake.proxy.settings import Settings
-from tests.proxy.world import HOST, Got, MemoryWriter, World, reply, simple, world
+from tests.proxy.world import HOST, Got, MemoryWriter, World, reply, simple, until, world
 
 OLD, NEW = "claude-sonnet-4-5-20250929", "claude-opus-4-6"
 JSON = b"Content-Type: application/json\r\n"
@@ -231,3 +234,102 @@ async def test_a_model_without_an_entry_is_refused_not_guessed(tmp_path: Path) -
         assert len(model.bodies) == before + 1
         assert wire.retake is not None
         assert wire.retake.refused
+
+
+class Slow:
+    """Credentials that come when they are let go, or never."""
+
+    def __init__(self, why: str | None = None) -> None:
+        self.why = why
+        self.waiting = 0
+        self.ready = asyncio.Event()
+
+    async def apply(self, adapter: str, request: Request, content: bytes) -> Request:
+        self.waiting += 1
+        if self.why is not None:
+            raise NoCredential(self.why)
+        await self.ready.wait()
+        return request
+
+    def answered(self, status: int) -> None:
+        """Nothing."""
+
+
+async def test_a_bound_holds_for_calls_that_wait_for_their_credential_together(tmp_path: Path) -> None:
+    """Issue 3.5: looked at again when the credential is there, or calls side by side would all pass the same bound."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        before, slow = len(model.bodies), Slow()
+        wire = await stage.retake(stops=Stops(max_calls=1), credentials=slow)
+        posts = [asyncio.create_task(post(w, body(OLD, text))) for text in ("one", "two", "three")]
+        await until(lambda: slow.waiting == 3)
+        slow.ready.set()
+        assert sorted([(await one).status for one in posts]) == [200, 400, 400]
+        assert len(model.bodies) == before + 1
+        assert wire.retake is not None
+        assert len(wire.retake.calls) == 1
+
+
+async def test_a_call_without_its_credential_is_not_sent_and_the_take_says_so(tmp_path: Path) -> None:
+    """Issue 3.8: the agent gets its provider's shape; what could not be asked is no model's answer."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        before = len(model.bodies)
+        wire = await stage.retake(credentials=Slow("the variable KEY is not set"))
+        refused = await post(w, body(OLD, "one"))
+        assert (refused.status, json.loads(refused.body)["type"]) == (400, "error")
+        assert len(model.bodies) == before
+        assert wire.retake is not None
+        assert wire.retake.refused == ["the variable KEY is not set"]
+
+
+async def test_damage_under_what_is_played_is_on_the_take_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """T-P7: whatever was answered is kept, and nothing stays open until the end."""
+    async with world(tmp_path, {}) as w:
+        stage = staged(w, Model())
+        await stage.record()
+        wire = await stage.retake()
+
+        def damaged(*_: object) -> Serve:
+            raise Corrupt("object ab is not what its name says")
+
+        monkeypatch.setattr(wire, "play", damaged)
+        assert (await w.get("/page")).status == 424
+        (kept,) = stage.take.exchanges
+        assert (kept.ended, kept.notes, kept.answer is not None) == (Ending.REFUSED, ("the recording is damaged here",), True)
+        assert wire.outcome.damaged
+
+
+async def test_an_agent_that_asks_on_loopback_is_sent_to_the_gateway(tmp_path: Path) -> None:
+    """C-04 judges what would be reached: with a gateway that is the gateway, which a person named."""
+    async with world(tmp_path, {}) as w:
+        model = Model()
+        stage = staged(w, model)
+        await stage.record()
+        before = len(model.bodies)
+        await stage.retake(gateway=f"https://{HOST}:{w.origin.port}")
+        client = await w.client("127.0.0.1", 9)
+        content = body(OLD, "one")
+        head = b"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:9\r\n%sContent-Length: %d\r\n\r\n" % (JSON, len(content))
+        await client.send(head + content)
+        assert (await client.response()).status == 200
+        assert len(model.bodies) == before + 1
+
+
+@pytest.mark.parametrize(("one_session", "second"), [(True, 400), (False, 200)])
+async def test_one_run_is_one_session_however_long_it_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_session: bool, second: int
+) -> None:
+    """DESIGN 3: queues belong to a session; one `replay` is one, though its agent runs a tool for minutes without any connection."""
+    monkeypatch.setattr(addon, "NEW_SESSION_AFTER_S", 0.0)
+    async with world(tmp_path, {}) as w:
+        stage = staged(w, Model())
+        await stage.record()
+        wire = await w.replay(one_session=one_session)
+        assert (await post(w, body(OLD, "one"))).status == 200
+        await until(lambda: not wire.handlers)
+        assert (await post(w, body(OLD, "one"))).status == second
