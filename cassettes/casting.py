@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from secondtake.cassettes.errors import BadInput
+from secondtake.cassettes.misses import printable
 from secondtake.cassettes.pins import Pin, explain, looks_like, versions
 
 EVERY = "*"
@@ -82,10 +83,8 @@ class Casting:
         """
         pin = self.pins.get(requested, self.pins.get(EVERY))
         if pin is None:
-            raise Unmapped(
-                f"no pin is given for `{requested}`",
-                hint=f"--model {requested}=PIN (given: {', '.join(self.pins)})",
-            )
+            asked = printable(requested, 200)
+            raise Unmapped(f"no pin is given for `{asked}`", hint=f"--model {asked}=PIN (given: {', '.join(self.pins)})")
         if not self.allow_unpinned:
             found = self.label(pin, provider)
             if not found.held:
@@ -154,6 +153,8 @@ def _entries(models: Sequence[str]) -> dict[str, str]:
             raise BadInput(f"`{entry}` names no model", hint="--model PIN, or --model REQUESTED=PIN")
         if any(not character.isprintable() or character.isspace() for character in requested + pin):
             raise BadInput(f"`{entry!r}` holds what no model ID holds")
+        if not pin.strip("."):
+            raise BadInput(f"`{entry}` names no model: in a path, dots alone are another place")
         if pins.get(requested, pin) != pin:
             what = "every call" if requested == EVERY else f"`{requested}`"
             raise BadInput(f"two pins for {what}: `{pins[requested]}` and `{pin}`")

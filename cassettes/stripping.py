@@ -19,6 +19,7 @@ from secondtake.cassettes.foreign import SKIP_SIGNATURE, Bound, is_own, keys
 from secondtake.cassettes.history import REBUILD, Recorded, rebuild
 from secondtake.cassettes.json_cuts import cut, ranges
 from secondtake.cassettes.json_places import Step, items, splice
+from secondtake.cassettes.misses import printable
 
 EMPTIED = "strip-emptied"
 
@@ -126,7 +127,7 @@ def _problem(adapter: str, request: Request, content: bytes, own: Collection[str
     held = adapters.read_request(adapter, request, content).held
     state = [one for one in held if one.kind in _KEPT and not is_own(one.id, own) and _of_the_run(one)]
     if state:
-        places = _listed([f"{one.path} ({one.id[:60]})" for one in state])
+        places = _listed([f"{one.path} ({printable(one.id, 60)})" for one in state])
         return f"{places}: kept by the provider for the recorded run; another run cannot use it"
     sealed = _unknown([one.path for one in held if one.kind not in _KEPT], content, own)
     return f"{_listed(sealed)}: bound to the recorded model, and no rule takes it out" if sealed else None

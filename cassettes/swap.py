@@ -17,6 +17,7 @@ from secondtake.cassettes.content import Opaque, codings, decode, encode
 from secondtake.cassettes.errors import BadInput, RecordedError, TooLarge
 from secondtake.cassettes.exchange import Fields, Request
 from secondtake.cassettes.history import Recorded
+from secondtake.cassettes.misses import printable
 from secondtake.cassettes.pins import provider_of
 
 RULES: dict[str, str] = {
@@ -30,6 +31,9 @@ RULES: dict[str, str] = {
 
 DROP_BETA = "drop-beta:"
 """`drop-beta:NAME` takes one beta out of `anthropic-beta`, and out of the `anthropic_beta` list of a body."""
+
+ID_CHARACTERS = 512
+"""How much of a requested ID is kept: it is the agent's to choose, and may be anything."""
 
 _DIGESTS = frozenset({b"content-md5", b"content-digest", b"repr-digest", b"digest"})
 """Fields that say what the body was; of another body they would be wrong (RFC 9530)."""
@@ -125,7 +129,7 @@ def prepare(
     ids = (main.id, *(place.id for place in changes))
     pins = (changes[main], *changes.values())
     return Swap(
-        requested=tuple(dict.fromkeys(ids)),
+        requested=tuple(dict.fromkeys(printable(one, ID_CHARACTERS) for one in ids)),
         forwarded=changes[main],
         request=replace(request, path=path, fields=fields),
         content=sent,
@@ -154,14 +158,14 @@ def _changes(asked: ModelRequest, casting: Casting, provider: str) -> dict[Place
             case PlaceKind.AUXILIARY:
                 continue
             case PlaceKind.INDIRECT:
-                return Refused(f"`{place.path}` ({place.id[:80]!r}) leaves the choice of the model to the provider", "indirect")
+                return Refused(f"`{place.path}` ({printable(place.id, 80)}) leaves the choice of the model to the provider", "indirect")
             case _:
                 try:
                     changes[place] = casting.pin_for(place.id, provider)
                 except RecordedError as error:
                     kind = "unmapped" if isinstance(error, Unmapped) else "unpinned"
                     hint = f"; {error.hint}" if error.hint else ""
-                    return Refused(f"`{place.path}`: {error}{hint}", kind)
+                    return Refused(f"`{printable(place.path, 200)}`: {error}{hint}", kind)
     if asked.model is None or not any(place.kind is PlaceKind.MODEL for place in changes):
         faults = "; ".join(fault.message for fault in asked.faults)
         return Refused(f"no place names the model: {faults or 'nothing was found'}", "no-model")

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from secondtake.cassettes import adapters
-from secondtake.cassettes.adapters import ModelAnswer, Outcome, Proof, Strength
+from secondtake.cassettes.adapters import ModelAnswer, Outcome, Proof, ProviderError, Strength
 from secondtake.cassettes.adapters.proof import bare, same
 from secondtake.cassettes.adapters.reading import field_value
 from secondtake.cassettes.exchange import Ending, Fields
+from secondtake.cassettes.misses import printable
 from secondtake.cassettes.pins import PinClass, explain, provider_of
 
 
@@ -53,6 +54,10 @@ class Verdict:
 
 UNVERIFIED = "unverified"
 
+ID_CHARACTERS = 512
+MAX_SERVED = 64
+"""How much of what an answer names is kept: it is the provider's to choose, and may be anything."""
+
 
 def judge(
     answer: ModelAnswer | None,
@@ -85,7 +90,7 @@ def judge(
     cut = not answer.complete and answer.error is None and status < 400
     infrastructure = _infrastructure(answer, status, came, ended)
     return Verdict(
-        served=tuple(dict.fromkeys(one.model for one in proof.served)),
+        served=tuple(dict.fromkeys(printable(one.model, ID_CHARACTERS) for one in proof.served[:MAX_SERVED])),
         proof=_strength(proof),
         mismatch=proof.verdict is adapters.Verdict.MISMATCH,
         infrastructure=infrastructure,
@@ -93,7 +98,7 @@ def judge(
         retired=came is Outcome.RETIRED,
         incompatible=_said(answer, status) if came is Outcome.INCOMPATIBLE else None,
         verified=proof.verdict is adapters.Verdict.VERIFIED and not twins,
-        reasons=(*proof.reasons, *twins),
+        reasons=tuple(printable(reason) for reason in (*proof.reasons, *twins)),
         retry_after_s=_retry_after(fields),
     )
 
@@ -132,7 +137,7 @@ def _infrastructure(answer: ModelAnswer, status: int, came: Outcome, ended: Endi
         return None
     if answer.error is not None:
         where = "in the stream" if answer.error.in_stream else str(status)
-        return f"{where}: {answer.error.type}: {answer.error.message[:200]}"
+        return f"{where}: {_told(answer.error)}"
     if status >= 400:
         return f"{status} from the provider"
     if ended is Ending.CLIENT_LEFT:
@@ -141,7 +146,11 @@ def _infrastructure(answer: ModelAnswer, status: int, came: Outcome, ended: Endi
 
 
 def _said(answer: ModelAnswer, status: int) -> str:
-    return f"{status}: {answer.error.type}: {answer.error.message[:200]}" if answer.error is not None else str(status)
+    return f"{status}: {_told(answer.error)}" if answer.error is not None else str(status)
+
+
+def _told(error: ProviderError) -> str:
+    return f"{printable(error.type, 80)}: {printable(error.message, 200)}"
 
 
 def _retry_after(fields: Fields) -> float | None:

@@ -56,7 +56,9 @@ def test_the_first_equals_sign_divides(entry: str, requested: str, pin: str) -> 
     assert Casting.of([entry], allow_unpinned=True).pin_for(requested, "bedrock") == pin
 
 
-@pytest.mark.parametrize("models", [[], [""], ["="], [f"={PIN}"], ["a="], ["a b"], ["a\n"], ["a=b\u202e"], ["x"] * (MAX_ENTRIES + 1)])
+@pytest.mark.parametrize(
+    "models", [[], [""], ["="], [f"={PIN}"], ["a="], ["a b"], ["a\nb"], ["a=b\u202e"], ["a=.."], ["."], ["x"] * (MAX_ENTRIES + 1)]
+)
 def test_what_names_no_model_is_refused(models: list[str]) -> None:
     """A-05: white space, direction marks and nothing at all."""
     with pytest.raises(BadInput):

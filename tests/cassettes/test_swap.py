@@ -88,6 +88,23 @@ class TestEveryFormat:
         assert again.requested == (LONG.pins["*"],)
 
 
+@given(st.sampled_from([form for form in FORMATS if form.model_in_path]), st.text(min_size=1, max_size=12))
+def test_any_pin_is_one_segment_of_a_path_and_read_back(form: Format, pin: str) -> None:
+    """A-03: whatever characters a pin has, it names itself and nothing else."""
+    try:
+        casting = Casting.of([f"*={pin}"], allow_unpinned=True)
+    except BadInput:
+        return
+    request, content = form.request(SCENES[0])
+    made = prepare(request, content, form.adapter, casting)
+    assert isinstance(made, Swap)
+    assert made.content == content
+    again = prepare(made.request, made.content, form.adapter, ANY)
+    assert isinstance(again, Swap)
+    assert again.requested == (made.forwarded,) or not made.forwarded.isascii()
+    assert replace(again.request, path=b"") == replace(request, path=b"")
+
+
 def spelled(value: Any, rng: random.Random) -> str:
     """JSON text of a value with keys in any order, any white space, any escapes."""
     space = rng.choice(["", " ", "\n\t", "  "])
@@ -281,6 +298,14 @@ class TestPlaces:
         """A-05: a casting may be for several providers."""
         casting = Casting.of(["gpt-5-2025-08-07"], providers=["openai", "anthropic"])
         assert refused(messages(), casting=casting).kind == "unpinned"
+
+    def test_an_id_of_any_characters_is_kept_printable(self) -> None:
+        """A-06: the requested ID stands in the take and on terminals, and is the agent's to choose."""
+        made = swapped(b'{"max_tokens":1,"messages":[],"model":"\\ud800\\u001b[2J' + b"x" * 5000 + b'"}')
+        assert made.requested[0].startswith("\\xd800\\x1b[2Jxx")
+        assert len(made.requested[0]) == 512
+        casting = Casting.of([f"a={PIN}"])
+        assert refused(b'{"max_tokens":1,"messages":[],"model":"\\ud800"}', casting=casting).reason.isprintable()
 
 
 class TestRules:

@@ -205,6 +205,19 @@ class TestRefusals:
         assert not call({"type": "error", "error": {"type": "not_found_error", "message": "no such route"}}, status=404).retired
 
 
+def test_what_an_answer_names_is_kept_printable_and_bounded() -> None:
+    """A-06: it is the provider's to choose, and may be anything."""
+    iterations = [{"type": "message", "model": f"\x1b[2J\ud800{n}" + "x" * 1000} for n in range(200)]
+    verdict = call(message(usage={"iterations": iterations}))
+    assert verdict.mismatch
+    assert len(verdict.served) <= 64
+    assert all(name.isprintable() and len(name) <= 512 for name in verdict.served)
+    assert all(reason.isprintable() and len(reason) <= 400 for reason in verdict.reasons)
+    refused = call({"type": "error", "error": {"type": "x", "message": "\x1b" * 500}}, status=400)
+    assert refused.incompatible is not None
+    assert refused.incompatible.isprintable()
+
+
 def test_what_is_told_of_a_call_is_plain() -> None:
     """A-06: it stands in the cassette."""
     told = call(message()).described()
