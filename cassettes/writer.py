@@ -259,9 +259,10 @@ class Writer:
 
     def _place(self, batch: _Batch, end: End, side: Side, body: Body) -> Place:
         """Keep a body, if it is not kept yet, and say where."""
-        spool = self._spools.pop((end.exchange.seq, side), None)
+        spool = self._spools.get((end.exchange.seq, side))
         if spool is not None:
             digest, packed = spool.keep(self._store_root)
+            del self._spools[end.exchange.seq, side]  # until now, a failure drops it with the others
             if digest != body.digest or spool.size_bytes != body.size_bytes:
                 raise ValueError(f"the chunks of exchange {end.exchange.seq} are not the body it names")
             return PACKED_OBJECT if packed else PLAIN_OBJECT
@@ -280,8 +281,10 @@ class Writer:
         encoded = self._bodies.encode(digest, data, conversation) if len(data) <= BODY_IN_MEMORY_BYTES else None
         if encoded is None:
             spool = Spool.begin(self._files, self._folder / spool_name(exchange.seq, side))
+            self._spools[exchange.seq, side] = spool  # so that a failure drops it
             spool.add(data)
             kept, packed = spool.keep(self._store_root)
+            del self._spools[exchange.seq, side]
             if kept != digest:
                 raise ValueError(f"a body of exchange {exchange.seq} is not what its digest says")
             return PACKED_OBJECT if packed else PLAIN_OBJECT

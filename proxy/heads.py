@@ -81,7 +81,7 @@ def read_fields(lines: Sequence[bytes]) -> Fields:
     for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or not _TOKEN.fullmatch(name):
-            what = "a folded line (obs-fold)" if line[:1] in (b" ", b"\t") else f"a bad field line {line[:80]!r}"
+            what = "a folded line (obs-fold)" if line[:1] in (b" ", b"\t") else f"a bad field line, {name[:80]!r}"
             raise BadHead(what)
         fields.append((name, value.strip(b" \t")))
     return tuple(fields)
@@ -156,6 +156,14 @@ def read_response_head(lines: Sequence[bytes]) -> http.Response:
     version, status, reason = match.groups()
     now = time.time()  # noqa: TID251 - as above
     return http.Response(version, int(status), reason or b"", http.Headers(read_fields(lines[1:])), None, None, now, None)
+
+
+def as_lines(raw: bytes) -> str:
+    """Bytes that are no head, as text with a line for what may be a field: unfolded, `name: value`, nothing unprintable."""
+    unfolded = re.sub(rb"[\r\n]+[ \t]+", b"", raw)  # without a space: what stands before one is taken for a scheme
+    named = re.sub(rb"(?m)^([^:\r\n]{1,80}?)[ \t]*:[ \t]*", rb"\1: ", unfolded.replace(b"\r", b"\n"))
+    shown = named.decode("latin-1")
+    return "\n".join("".join(character if character.isprintable() else "?" for character in line) for line in shown.splitlines() if line)
 
 
 def refuse_head(error: BadHead) -> bytes:

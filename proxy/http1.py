@@ -31,13 +31,13 @@ from mitmproxy.proxy.layers.http._events import (
 )
 from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyReader
 
-from secondtake.cassettes import limits
 from secondtake.proxy.arrival import Whole
 from secondtake.proxy.commands import Abort, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import Delimiter, values
 from secondtake.proxy.heads import (
     REASONS,
     BadHead,
+    as_lines,
     assemble,
     body_length,
     read_request_head,
@@ -272,6 +272,9 @@ class OriginSide(Http1Client):
         yield from super().send(event)
 
     def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
+        if isinstance(event, events.ConnectionClosed) and self.buf and self.stream_id is not None:
+            yield from self.unreadable("it ends within its head")
+            return
         if not isinstance(event, events.DataReceived) or self.request is None or self.stream_id is None:
             yield from super().read_headers(event)
             return
@@ -292,12 +295,7 @@ class OriginSide(Http1Client):
                     else body_length(fields, protocol=response.http_version, response_to=self.request.method, status=response.status_code)
                 )
             except BadHead as error:
-                raw = bytes(self.buf)[: limits.HEAD_BYTES]
-                self.state = self.done
-                yield commands.CloseConnection(self.conn)
-                yield ReceiveHttp(
-                    ResponseProtocolError(self.stream_id, f"{UNREADABLE}{error}; {raw[:400]!r}", ErrorCode.RESPONSE_VALIDATION_FAILED)
-                )
+                yield from self.unreadable(str(error))
                 return
             self.buf.maybe_extract_at_most(taken)
             if interim:
@@ -311,6 +309,14 @@ class OriginSide(Http1Client):
         if self.state == self.read_body:
             yield from self.state(events.DataReceived(self.conn, b""))
 
+    def unreadable(self, why: str) -> layer.CommandGenerator[None]:
+        """The head that came is not one: who asked is told why, with what came, line by line, so that it can be redacted as fields are."""
+        assert self.stream_id is not None
+        self.state = self.done
+        yield commands.CloseConnection(self.conn)
+        message = f"{UNREADABLE}{why}\n{as_lines(bytes(self.buf)[:SHOWN_BYTES])}"
+        yield ReceiveHttp(ResponseProtocolError(self.stream_id, message, ErrorCode.RESPONSE_VALIDATION_FAILED))
+
     def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
         yield from _Trailers.read(self, event, ResponseTrailers)
 
@@ -321,6 +327,9 @@ class OriginSide(Http1Client):
 
 UNREADABLE = "the origin's response cannot be read in one way only: "
 """How the message of a refused response head begins."""
+
+SHOWN_BYTES = 16 * 1024
+"""What of such a head is told further; less of it is shown."""
 
 
 def install() -> None:

@@ -61,6 +61,9 @@ DRAIN_BYTES = 16 * 1024 * 1024
 BEHIND_BYTES = 1024 * 1024
 """An HTTP/2 client with more than this waiting for its window makes upstream reading pause."""
 
+MESSAGE_CHARACTERS = 600
+"""How much of what went wrong is told."""
+
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
 """RFC 9110 9.2.2: may be sent again on a new connection when the reused one was closed without a byte of answer."""
 
@@ -326,6 +329,7 @@ class LivePart:
         unreadable = message.startswith(UNREADABLE)
         if self.route.proxy is not None and (refused := _REFUSED_CONNECT.search(message)) is not None:
             message = self.route.proxy.explain(int(refused[1]), *self.route.address)
+        message = " ".join(wire.redactor.text(message).split())[:MESSAGE_CHARACTERS]  # it may quote what the origin sent
         answer = wire.refusals.unreachable(self.request, message)
         ending = Ending.REFUSED
         if "certificate" in message.lower() or "tls" in message.lower():

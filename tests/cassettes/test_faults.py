@@ -127,6 +127,24 @@ def test_a_recording_that_fails_says_why_and_answers_every_commit(tmp_path: Path
     assert store.verify("one", root=writer.root).faults == ()
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("way", [Way.EIO, Way.ENOSPC])
+def test_a_body_that_could_not_become_an_object_leaves_no_spool(tmp_path: Path, way: Way, streamed: bool) -> None:
+    """B-05, T-R15: what a full disk could not take is not what keeps it full."""
+    body = digest_of(LARGE)
+    one = _with_body(scene(1)[0][0], LARGE)
+    for later in range(4):
+        files = FaultyFiles()
+        store = Store(tmp_path / str(later), files=files)
+        writer = store.create("one", meta={})
+        record(writer, scene(1))
+        files.at, files.way = files.count + later, way
+        error = record_large(writer, 100, LARGE)[1] if streamed else commit(writer, one, {body: LARGE})
+        writer.close(meta={})
+        assert error is not None, later
+        assert list(tmp_path.glob(f"{later}/cassettes/one/spool-*")) == [], later
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_machine_that_loses_power_keeps_what_was_synced(tmp_path: Path, seed: int) -> None:
     """B4.1: unsynced bytes are dropped, cut or overwritten with zeros, in any order; the cassette opens and loses nothing acknowledged."""

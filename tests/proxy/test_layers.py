@@ -226,3 +226,28 @@ async def test_a_length_of_five_thousand_digits_where_none_counts(tmp_path: Path
         replayed = await w.replay()
         assert (await w.get("/k")).status == 204
         assert wire.outcome.crashed == replayed.outcome.crashed == []
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=%s\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX-Api-Key: %s\r\n folded\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX-Api-Key:\r\n %s\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nSet-Cookie : sid=%s; Path=/\r\n\r\n",
+        b"HTTP/1.1 200 OK\rSet-Cookie: sid=%s\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=%s\r\n",
+    ],
+)
+async def test_a_refused_head_is_told_without_its_credentials(tmp_path: Path, raw: bytes) -> None:
+    """T-K1, T-C3: the error says what came, and the cassette holds nothing of what is secret in it."""
+    secret = b"Zq7Lr2Vx9Kp4Wm1Ty8Bn3"
+    async with world(tmp_path, {b"/k": reply_and_close(raw % secret)}) as w:
+        wire = await w.record()
+        got = await w.get("/k")
+        assert got.status == 502
+        assert b"cannot be read in one way only" in got.body
+        (exchange,) = w.writer.exchanges
+        assert secret not in repr(exchange).encode()
+        assert not any(secret in body for body in w.writer.bodies.values())
+        assert secret not in repr(wire.outcome.unreachable).encode()
