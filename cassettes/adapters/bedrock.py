@@ -48,7 +48,7 @@ class Bedrock:
 
     def reader(self, request: Request, status: int, fields: Fields) -> AnswerReader:
         match = _PATH.search(request.path.partition(b"?")[0].rstrip(b"/"))
-        if match is not None and match[2].startswith(b"converse"):
+        if match is not None and match[2].startswith((b"converse", b"count")):
             return BodyReader(self.name, converse.Assembly(), framing(fields), status, error_name=_error_name(fields))
         assembly = invoked.Invoked(messages.Assembly(), chat.Assembly())
         return BodyReader(self.name, assembly, framing(fields), status, error_name=_error_name(fields))

@@ -34,3 +34,10 @@ def test_the_name_of_an_error_stands_in_the_head(operation: str, status: int, na
             error = read_answer("bedrock", request, answer, body).error
             assert error is not None
             assert (error.type, error.infrastructure) == (name, infrastructure)
+
+
+def test_a_count_is_a_whole_answer_whichever_body_it_wraps() -> None:
+    """T-P4: a live count that came is no failure of the infrastructure."""
+    request = Request("POST", "https", "api.provider.example", 443, b"/model/anthropic.claude-x/count-tokens")
+    answer = read_answer("bedrock", request, Answer(200, fields=((b"content-type", b"application/json"),)), b'{"inputTokens":12}')
+    assert (answer.complete, answer.usage.input, answer.faults, answer.error) == (True, 12, (), None)
