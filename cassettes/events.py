@@ -23,8 +23,11 @@ from secondtake.cassettes.content import Opaque, codings, decode
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import Answered, Channel, Exchange, Side
 from secondtake.cassettes.exit_codes import exit_code
+from secondtake.cassettes.frames import listed
+from secondtake.cassettes.lanes import calls
 from secondtake.cassettes.limits import ANSWER_BYTES
 from secondtake.cassettes.memory import Recorded
+from secondtake.cassettes.verdicts import of_a_call
 
 type Content = Callable[[Exchange, Side], bytes | None]
 """Gives a body without content codings, as far as it came; None where it cannot be had."""
@@ -178,7 +181,15 @@ class _Log:
             self._missed(exchange)
         if exchange.channel is not Channel.MODEL:
             return
-        sent = self._content(exchange, Side.REQUEST)
+        if listed(exchange.details):
+            for part, said, heard in calls(exchange, self._content):
+                self._read(part, said, heard)
+            return
+        received = None if exchange.answer is None else self._content(exchange, Side.RESPONSE)
+        self._read(exchange, self._content(exchange, Side.REQUEST), received)
+
+    def _read(self, exchange: Exchange, sent: bytes | None, received: bytes | None) -> None:
+        """Read one model call: what was asked, and what came back."""
         name = exchange.adapter or (None if sent is None else adapters.recognise(exchange.request, sent))
         if sent is None or name is None or name not in adapters.ADAPTERS:
             why = "the request's body cannot be had" if sent is None else "no adapter knows this request"
@@ -186,7 +197,6 @@ class _Log:
             return
         asked = adapters.read_request(name, exchange.request, sent)
         conversation = self._calls.conversation(asked)
-        received = None if exchange.answer is None else self._content(exchange, Side.RESPONSE)
         if exchange.answer is None or received is None:
             self._asked(exchange, asked, conversation, f"no answer ({exchange.ended})")
             self._silent(exchange, asked)
@@ -200,8 +210,6 @@ class _Log:
         if self._stop is not None:
             _, seq, model, reason = self._stop
             self._push(self._last_us, True, seq, EventKind.STOP, model, {"reason": reason, "last_exchange": seq}, {})
-
-    # ---- one exchange ----
 
     def _missed(self, exchange: Exchange) -> None:
         kind = exchange.details.get("miss")
@@ -262,6 +270,7 @@ class _Log:
         """Nothing readable came back."""
         data: dict[str, Json] = {"status": None if exchange.answer is None else exchange.answer.status, "ended": exchange.ended.value}
         data |= {"complete": False, "outcome": Outcome.INFRASTRUCTURE.value, "answered": exchange.answered.value}
+        data |= of_a_call(exchange.details)
         self._add(exchange, EventKind.MODEL_RESPONSE, asked.model, data, ends=True)
         if exchange.answer is not None and exchange.answer.status < 400:
             self._add(exchange, EventKind.STREAM_ERROR, asked.model, {"reason": "unreadable", "ended": exchange.ended.value}, ends=True)
@@ -295,6 +304,7 @@ class _Log:
                 "partial": usage.partial,
             },
             "faults": [fault.message for fault in answer.faults[:20]],
+            **of_a_call(exchange.details),
         }
         if answer.error is not None:
             data["error"] = {"type": answer.error.type, "message": answer.error.message, "infrastructure": answer.error.infrastructure}
@@ -328,8 +338,6 @@ class _Log:
         if self._stop is None or weight >= self._stop_weight:
             self._stop_weight = weight
             self._stop = (exchange.ended_us, exchange.seq, asked.model, reason)
-
-    # ---- the queue ----
 
     def _add(
         self,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from secondtake.cassettes import adapters
-from secondtake.cassettes.adapters import ModelAnswer, Outcome, Proof, ProviderError, Strength
+from secondtake.cassettes.adapters import Json, ModelAnswer, Outcome, Proof, ProviderError, Strength
 from secondtake.cassettes.adapters.proof import bare, same
 from secondtake.cassettes.adapters.reading import field_value
 from secondtake.cassettes.exchange import Ending, Fields
@@ -173,6 +174,15 @@ def moved(calls: Iterable[tuple[str, Verdict]]) -> dict[str, tuple[str, ...]]:
             if name != bare(forwarded) and same(forwarded, model):
                 names.setdefault(forwarded, {}).setdefault(name, model)
     return {forwarded: tuple(found.values()) for forwarded, found in names.items() if len(found) > 1}
+
+
+_OF_A_CALL = ("step", "requested", "forwarded", "proof", "mismatch", "infrastructure")
+
+
+def of_a_call(details: Mapping[str, object]) -> dict[str, Json]:
+    """What an event says of a call that was live in a retake, from `Exchange.details`; nothing of any other."""
+    call = details.get("model_call")
+    return {key: cast(Json, call[key]) for key in _OF_A_CALL if key in call} if isinstance(call, Mapping) else {}
 
 
 def invalid(verdicts: Mapping[int, Verdict]) -> tuple[int, ...]:

@@ -216,11 +216,11 @@ def replayed(
         unplayed=unplayed(proxy, cassette),
         elapsed_us=round((stage.monotonic_s() - begun_s) * 1_000_000),
         ran_in=kept,
-        problems=(*_unfinished(cassette), *replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows))),
+        problems=(*unfinished(cassette), *replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows))),
     )
 
 
-def _unfinished(cassette: Cassette) -> tuple[Problem, ...]:
+def unfinished(cassette: Cassette) -> tuple[Problem, ...]:
     """A note for a recording that did not come to its own end: a miss may be what it never got to keep."""
     if cassette.state is State.CLOSED:
         return ()

@@ -168,10 +168,10 @@ async def retake_session(
     check_startable(agent, stage)
     with opened(stage, name) as cassette, ExitStack() as cleanup:
         refuse_in_place(stage, cassette, where, command, agent)
-        standing = stand(stage, cassette, name, agent, where, announce, cleanup, command=command)
         dummy = dummies(told(cassette, "credentials"), stage.environ)
         with equipped(replace(stage, environ={**dummy, **stage.environ}), recorded=recorded_start(cassette)) as equipment:
             cast = cast_of(stage, cassette, recast, equipment.redactor)
+            standing = stand(stage, cassette, name, agent, where, announce, cleanup, command=command)
             proxy = retaking_proxy(stage, wire, equipment, cassette, cast, pace, port=0)
             port = await proxy.start()
             taking = None

@@ -56,8 +56,7 @@ def command(
     """
     import asyncio
 
-    from secondtake.cli.render.retake import retaken_fields, retaken_lines, started_line
-    from secondtake.cli.render.summary import announced_lines
+    from secondtake.cli.render.retake import announced_lines, retaken_fields, retaken_lines, started_line
     from secondtake.harness.session import retake_session
     from secondtake.proxy.policy import Pace
 

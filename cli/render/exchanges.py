@@ -48,6 +48,7 @@ def page_fields(exchange: Exchange) -> dict[str, object]:
             for r in exchange.redactions
         ],
         "notes": list(exchange.notes),
+        "details": dict(exchange.details),
     }
 
 
@@ -109,6 +110,11 @@ def page_tail(exchange: Exchange) -> Iterator[str]:
     if exchange.answer:
         yield from (f"< {line}  (trailer)" for line in _field_lines(exchange.answer.trailers))
     yield f"ended: {exchange.ended} after {duration(max(0, exchange.ended_us - exchange.started_us))}"
+    call = exchange.details.get("model_call")
+    if isinstance(call, Mapping):
+        served = call.get("served")
+        who = ", ".join(map(str, served)) if isinstance(served, list | tuple) and served else "not named"
+        yield visible_line(f"retake: call {call.get('step')}, sent as {call.get('forwarded')}, served by {who} ({call.get('proof')})")
     for rule in exchange.forwarded:
         yield visible_line(f"forwarded with: {rule}")
     for redaction in exchange.redactions:

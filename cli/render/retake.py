@@ -16,6 +16,16 @@ def started_line(name: str, parent: str, labels: tuple[str, ...]) -> str:
     return visible_line(f"retake of {parent}, kept as {name}{_labelled(labels)}")
 
 
+def announced_lines(calls: tuple[str, ...]) -> Iterator[str]:
+    """Yield what the recorded tool calls did, before another model may ask an agent in place for others."""
+    asked = count(len(calls), "tool call")
+    yield f"the recorded model asked for {asked}; another one may ask for others, and this agent will run them here:"
+    for call in calls[:LISTED]:
+        yield visible_line(f"  {call}")
+    if len(calls) > LISTED:
+        yield f"  … and {len(calls) - LISTED} more"
+
+
 def retaken_lines(result: Retaken, *, again: str) -> Iterator[str]:
     """Yield what a person wants to know of a retake that ended. `again` are the options that lead to its store."""
     yield ""
@@ -32,7 +42,7 @@ def retaken_lines(result: Retaken, *, again: str) -> Iterator[str]:
         for call in result.calls[:LISTED]:
             yield visible_line(f"  {call_line(call)}")
         if len(result.calls) > LISTED:
-            yield f"  … and {count(len(result.calls) - LISTED, 'more')}"
+            yield f"  … and {len(result.calls) - LISTED} more"
     yield from miss_lines(result.misses)
     if result.unplayed:
         yield ""

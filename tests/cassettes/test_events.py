@@ -184,3 +184,21 @@ def test_side_calls_do_not_say_why_all_ended() -> None:
     cassette.record(request, None, sent=title, channel=Channel.MODEL, adapter="anthropic", ended=Ending.RESET)
     stop = log(cassette)[-1]
     assert (stop.event, stop.data["reason"], stop.data["last_exchange"]) == (EventKind.STOP, "end", 1)
+
+
+def test_a_call_that_was_live_in_a_retake_says_as_what_it_went() -> None:
+    """A-06, DESIGN 5: requested, forwarded, served and the proof are in the log of the take; a played call has none of it."""
+    cassette = MemoryCassette()
+    call = {"step": 3, "requested": ["old"], "forwarded": "new", "proof": "medium", "mismatch": False, "infrastructure": None, "more": 1}
+    play(cassette, FORMATS[0], FIRST, details={"model_call": call})
+    play(cassette, FORMATS[0], AGAIN, details={"source_seq": 2})
+    live, played = [event.data for event in log(cassette) if event.event is EventKind.MODEL_RESPONSE]
+    assert {key: live[key] for key in ("step", "requested", "forwarded", "proof", "mismatch")} == {
+        "step": 3,
+        "requested": ["old"],
+        "forwarded": "new",
+        "proof": "medium",
+        "mismatch": False,
+    }
+    assert "more" not in live
+    assert "forwarded" not in played

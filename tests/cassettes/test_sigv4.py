@@ -13,6 +13,7 @@ import pytest
 from secondtake.cassettes import adapters
 from secondtake.cassettes.errors import BadInput
 from secondtake.cassettes.exchange import Fields, Request
+from secondtake.cassettes.redact import Redactor
 from secondtake.cassettes.sigv4 import Credentials, Scope, resign, scope
 
 PATH = b"/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse"
@@ -110,3 +111,12 @@ def test_the_scope_is_read_and_secrets_are_not_shown() -> None:
     assert scope(FIELDS) == Scope("us-east-1", "bedrock", ("content-type", "host", "x-amz-date", "x-amz-security-token"))
     assert scope(()) is None
     assert "s3cret" not in repr(Credentials("A", "s3cret", "s3cret"))
+
+
+def test_a_signature_that_was_redacted_still_says_what_it_covered() -> None:
+    """A-11, probe: a recorded request is signed anew, though its own signature is on no cassette."""
+    kept, _ = Redactor(key=b"k" * 32).request(REQUEST)
+    assert SIGNATURE.encode() not in dict(kept.fields)[b"Authorization"]
+    assert scope(kept.fields) == scope(FIELDS)
+    fields = resign(kept, BODY, Credentials("A", "s"), WHEN)
+    assert verified(replace(kept, fields=fields), BODY, "s")

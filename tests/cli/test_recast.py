@@ -38,9 +38,9 @@ def test_everything_that_is_given_reaches_the_plan(tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text("")
     line = (
-        f"--model a=b --model c --as t --from-step 3 --strip-reasoning --rule drop-sampling --rule drop-beta:x "
-        f"--gateway https://g.example/v1 --credential-env KEY --allow-unpinned --max-calls 1 --max-tokens 2 --max-seconds 3.5 --max-cost 4.5 --prices {prices} "
-        "--route h.example=http://127.0.0.1:1 --loopback"
+        "--model a=b --model c --as t --from-step 3 --strip-reasoning --rule drop-sampling --rule drop-beta:x "
+        "--gateway https://g.example/v1 --credential-env KEY --allow-unpinned --max-calls 1 --max-tokens 2 --max-seconds 3.5 "
+        f"--max-cost 4.5 --prices {prices} --route h.example=http://127.0.0.1:1 --loopback"
     )
     bounds = Bounds(1, 2, 3.5, 4.5, prices)
     recast = Recast(("a=b", "c"), "t", 3, True, ("drop-sampling", "drop-beta:x"), "https://g.example/v1", "KEY", None, True, bounds)

@@ -8,7 +8,7 @@ import pytest
 
 from secondtake.cassettes.exchange import Answered, Channel
 from secondtake.cli.render.objects import as_line
-from secondtake.cli.render.retake import call_line, retaken_fields, retaken_lines, started_line
+from secondtake.cli.render.retake import announced_lines, call_line, retaken_fields, retaken_lines, started_line
 from secondtake.harness.results import LiveCall, Missed, Problem, Retaken, Unplayed, Verdict
 
 CALL = LiveCall(1, 1, "anthropic", ("old",), "new-20260101", ("new-20260101",), "medium", True, 200, False, None, False, False, None)
@@ -84,3 +84,12 @@ def test_the_object_has_every_call_with_its_proof() -> None:
     assert (said["version"], said["valid"], said["mismatches"], said["infrastructure"]) == (1, False, 1, 0)
     assert [call["served"] for call in said["model_calls"]] == [["new-20260101"], ["cheap"]]
     assert sum(said["answered"].values()) == said["requests"]
+
+
+def test_in_place_it_says_first_what_was_asked_for_then() -> None:
+    """DESIGN 6: what the recorded calls did is known; what another model asks for is not."""
+    lines = list(announced_lines(tuple(f"{number} run make\x1b" for number in range(12))))
+    assert lines[0].startswith("the recorded model asked for 12 tool calls; another one may ask for others")
+    assert lines[-1] == "  … and 2 more"
+    assert len(lines) == 12
+    assert "\x1b" not in "".join(lines)
