@@ -54,15 +54,15 @@ def turns(name: str, voice: str) -> tuple[Reply | Failure, ...]:
             return (Reply(f"{LONG}{name.removesuffix('-streamed')}, said by the {voice} model."),)
 
 
-def script(first: str, second: str = "", *, served: str = "") -> Script:
-    """A script for the model that is recorded and, where there is one, for another. `served`: what the first one's answers name."""
+def script(first: str, second: str = "", *, served: str = "", second_served: str = "") -> Script:
+    """A script for the model that is recorded and, if given, for another. `served`: what answers name, where not what is asked."""
     voices = {first: "first", **({second: "second"} if second else {})}
     names = [name for name in SCENES if name not in {"parallel", "counted", "listed", "fetched"}]
-    names += [f"parallel-{n}" for n in range(4)]
+    names += ["count", *(f"parallel-{n}" for n in range(4))]
     return Script(
         tuple(
-            Scene(turns(name, voice), model, task, served=served if voice == "first" else "")
+            Scene(turns(name, voice), model, task, served=served if voice == "first" else second_served)
             for model, voice in voices.items()
-            for name, task in [*((name, f"Please: {name}.") for name in names), ("count", "")]
+            for name, task in ((name, f"Please: {name}.") for name in names)
         )
     )

@@ -1,7 +1,7 @@
 """One SDK's program behind the real proxy, in this process, with the scripted provider as the world.
 
-The program is a process of its own. All it knows of the world is its environment: an address that resolves nowhere, a key, and
-what `record` and `replay` tell every agent.
+The program is a process of its own, with the SDK's own defaults. All it is given is a key, and what `record` and `replay` tell every
+agent; each host that it asks is routed to the provider on loopback.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from secondtake.cassettes import events
 from secondtake.cassettes.cassette import Cassette
 from secondtake.cassettes.exchange import Exchange, Side
 from secondtake.cassettes.store import Store
-from secondtake.harness.plan import HostRules, Naming, Stage, Where
+from secondtake.harness.plan import HostRules, Naming, Recast, Stage, Where
 from secondtake.harness.provider import Provider, Script, make_identity
-from secondtake.harness.results import Recorded, Replayed
-from secondtake.harness.session import record_session, replay_session
+from secondtake.harness.results import Recorded, Replayed, Retaken
+from secondtake.harness.session import record_session, replay_session, retake_session
 from secondtake.proxy.policy import Pace
 from tests.sdks.scripts import SCENES, script
 
@@ -40,28 +40,42 @@ PATIENCE_S = 120
 class Sdk:
     """One SDK, or one of its ways to speak.
 
-    `model` is what its program asks for, `served` what the answers name then, `pin` the model that takes its place.
+    `host` is the one the SDK asks by itself: who a name is a pin for depends on it. `model` is what its program asks for, `served`
+    what the answers name then, `pin` the model that takes its place.
     """
 
     program: str
     adapter: str
+    host: str
     model: str
     pin: str
     served: str = ""
+    credential: str | None = None
+    """The variable a retake has to be told, where a request is signed and a swapped one must be signed anew."""
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The hosts the program also asks, and that have no model."""
+        return (*((f"bedrock.{AWS}",) if self.adapter == "bedrock" else ()), "web.example")
+
+
+AWS = "us-east-1.amazonaws.com"
 
 SDKS = (
-    Sdk("messages", "anthropic", "claude-sonnet-5", "claude-opus-4-6"),
-    Sdk("chat", "openai-chat", "gpt-5", "gpt-4.1-2025-04-14", "gpt-5-2025-08-07"),
-    Sdk("responses", "openai-responses", "gpt-5", "gpt-4.1-2025-04-14", "gpt-5-2025-08-07"),
-    Sdk("contents", "gemini", "gemini-2.5-pro", "gemini-2.5-flash"),
-    Sdk("converse", "bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-haiku-4-5-20251001-v1:0"),
-    Sdk("invoke", "bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-haiku-4-5-20251001-v1:0"),
+    Sdk("messages", "anthropic", "api.anthropic.com", "claude-sonnet-5", "claude-opus-4-6"),
+    Sdk("chat", "openai-chat", "api.openai.com", "gpt-5", "gpt-4.1-2025-04-14", "gpt-5-2025-08-07"),
+    Sdk("responses", "openai-responses", "api.openai.com", "gpt-5", "gpt-4.1-2025-04-14", "gpt-5-2025-08-07"),
+    Sdk("contents", "gemini", "generativelanguage.googleapis.com", "gemini-2.5-pro", "gemini-2.0-flash-001"),
+    *(
+        Sdk(
+            *(program, "bedrock", f"bedrock-runtime.{AWS}"),
+            "anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "anthropic.claude-haiku-4-5-20251001-v1:0",
+            credential="AWS_ACCESS_KEY_ID",
+        )
+        for program in ("converse", "invoke")
+    ),
 )
-
-HOST = "api.provider.example"
-CONTROL = "control.provider.example"
-WEB = "web.example"
 
 KEYS = {
     "ANTHROPIC_API_KEY": "sk-ant-test-0123456789abcdef",
@@ -71,6 +85,16 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
 }
 """Credentials that no one accepts but the scripted provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retake:
+    """What came of a retake: its result, the objects the program printed, and whom it reached."""
+
+    result: Retaken
+    said: dict[str, Any]
+    live: Provider
+    trap: Provider
 
 
 @dataclass(slots=True)
@@ -96,11 +120,6 @@ class World:
             "TMPDIR": str(self.folder),
             "PYTHONDONTWRITEBYTECODE": "1",
             "SSL_CERT_FILE": str(self.ca),
-            "ANTHROPIC_BASE_URL": f"https://{HOST}",
-            "OPENAI_BASE_URL": f"https://{HOST}/v1",
-            "GOOGLE_GEMINI_BASE_URL": f"https://{HOST}",
-            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": f"https://{HOST}",
-            "AWS_ENDPOINT_URL_BEDROCK": f"https://{CONTROL}",
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_RETRY_MODE": "standard",
         }
@@ -117,8 +136,8 @@ class World:
         )
 
     def routes(self) -> HostRules:
-        """Three names, all of them this provider's."""
-        return HostRules(routes=dict.fromkeys((HOST, CONTROL, WEB), self.provider.base_url))
+        """All names are this provider's: nothing here ever leaves loopback."""
+        return HostRules(routes=dict.fromkeys((self.sdk.host, *self.sdk.others), self.provider.base_url))
 
     def command(self, scenes: tuple[str, ...] = SCENES) -> list[str]:
         return [sys.executable, str(PROGRAMS / f"{self.sdk.program}.py"), *scenes]
@@ -155,6 +174,25 @@ class World:
 
         return self.said(run)
 
+    def retake(self, name: str, recast: Recast, *, scenes: tuple[str, ...] = SCENES, served: str = "") -> Retake:
+        """Run the program with another model in the part.
+
+        The model's host is a provider; every other name leads to one that nobody may reach. `scenes`: not all of them. `served`: what the
+        model in the part answers as.
+        """
+        live = Provider(script(self.sdk.model, self.sdk.pin, second_served=served), self.provider.tls)
+        trap = Provider(Script(), self.provider.tls)
+
+        async def run(out: IO[bytes]) -> Retaken:
+            async with live, trap:
+                rules = HostRules(routes={self.sdk.host: live.base_url, **dict.fromkeys(self.sdk.others, trap.base_url)})
+                return await retake_session(
+                    *(self.stage(), name, recast, rules, self.command(scenes)),
+                    pace=Pace.FAST, where=Where(in_place=True), command="secondtake retake", stdout=out,
+                )  # fmt: skip
+
+        return Retake(*self.said(run), live, trap)
+
     @contextmanager
     def cassette(self, name: str) -> Iterator[Cassette]:
         opened = self.store.open(name)
@@ -178,7 +216,7 @@ class World:
 
 def world_in(folder: Path, sdk: Sdk, made: Script | None = None) -> World:
     """A world of one SDK; nothing runs yet."""
-    identity = make_identity(["127.0.0.1", "localhost", HOST, CONTROL, WEB])
+    identity = make_identity(["127.0.0.1", sdk.host, *sdk.others])
     ca = folder / "provider-ca.pem"
     ca.write_bytes(identity.ca_pem)
     return World(folder, sdk, Provider(made or script(sdk.model, served=sdk.served), identity.context), ca)

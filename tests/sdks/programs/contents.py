@@ -59,7 +59,10 @@ def leave(task, at_the_end):
 
 
 def counted():
-    return CLIENT.models.count_tokens(model=MODEL, contents="Please: count.")
+    contents = [types.Content(role="user", parts=[types.Part(text="Please: count.")])]
+    answer = CLIENT.models.generate_content(model=MODEL, contents=contents, config=CONFIG)
+    later = [*contents, answer.candidates[0].content, types.Content(role="user", parts=[types.Part(text="Go on.")])]
+    return [CLIENT.models.count_tokens(model=MODEL, contents=told) for told in (contents, later)]
 
 
 def listed():

@@ -81,7 +81,10 @@ def leave(task, at_the_end):
 
 
 def counted():
-    return CLIENT.count_tokens(modelId=MODEL, input={"converse": {"messages": [{"role": "user", "content": [{"text": "Please: count."}]}]}})
+    messages = [{"role": "user", "content": [{"text": "Please: count."}]}]
+    answer = CLIENT.converse(**asked(messages))
+    later = [*messages, answer["output"]["message"], {"role": "user", "content": [{"text": "Go on."}]}]
+    return [CLIENT.count_tokens(modelId=MODEL, input={"converse": {"messages": told}}) for told in (messages, later)]
 
 
 def listed():

@@ -81,10 +81,11 @@ def leave(task, at_the_end):
 
 
 def counted():
-    body = json.dumps(
-        {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 1, "messages": [{"role": "user", "content": "Please: count."}]}
-    )
-    return CLIENT.count_tokens(modelId=MODEL, input={"invokeModel": {"body": body}})
+    messages = [{"role": "user", "content": "Please: count."}]
+    content = json.loads(CLIENT.invoke_model(**asked(messages))["body"].read())["content"]
+    later = [*messages, {"role": "assistant", "content": content}, {"role": "user", "content": "Go on."}]
+    bodies = [asked(told)["body"] for told in (messages, later)]
+    return [CLIENT.count_tokens(modelId=MODEL, input={"invokeModel": {"body": body}}) for body in bodies]
 
 
 def listed():

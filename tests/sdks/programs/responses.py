@@ -54,7 +54,10 @@ def leave(task, at_the_end):
 
 
 def counted():
-    return CLIENT.responses.input_tokens.count(model=MODEL, input="Please: count.")
+    messages = [{"role": "user", "content": "Please: count."}]
+    response = CLIENT.responses.create(**asked(messages))
+    later = [*messages, {"role": "assistant", "content": response.output_text}, {"role": "user", "content": "Go on."}]
+    return [CLIENT.responses.input_tokens.count(model=MODEL, input=told) for told in (messages, later)]
 
 
 def listed():
