@@ -94,7 +94,7 @@ class Log:
             return None
         told = judged(self._redactor, side, opcode, data)
         flags = (Flag.CUT if cut else Flag(0)) | (Flag.WITHHELD if told.withheld is not None else Flag(0))
-        self._entries.append([int(side is Side.RESPONSE), opcode, len(told.content), offset_us, int(flags)])
+        self._entries.append([int(side is Side.RESPONSE), int(opcode), len(told.content), offset_us, int(flags)])
         at = self._size[side]
         self._size[side] = at + len(told.content)
         return told.content, tuple(replace(one, start=one.start + at, stop=one.stop + at) for one in told.redactions)

@@ -7,14 +7,14 @@ that names none has one lane. What the server says after a turn's end and before
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import orjson
 
 from secondtake.cassettes.adapters.base import Json
-from secondtake.cassettes.exchange import Answer, Body, Exchange, Request, Side
-from secondtake.cassettes.frames import JSON_FIELDS, Flag, Kept
+from secondtake.cassettes.exchange import Answer, Answered, Body, Ending, Exchange, Request, Side
+from secondtake.cassettes.frames import JSON_FIELDS, Flag, Kept, entries
 from secondtake.cassettes.websocket import Message, Opcode
 
 ENDS = frozenset({"response.completed", "response.failed", "response.incomplete", "response.cancelled", "error"})
@@ -108,11 +108,11 @@ def as_event(data: bytes) -> bytes:
     return b"".join(b"data: %s\n" % line for line in lines) + b"\n"
 
 
-def turns(entries: Iterator[Kept]) -> list[Turn]:
+def turns(said: Iterator[Kept]) -> list[Turn]:
     """The turns of a socket, in the order they were begun; none where it is not a Responses socket."""
     found: list[Turn] = []
     lanes: Lanes[Turn] = Lanes()
-    for entry in entries:
+    for entry in said:
         if entry.opcode != Opcode.TEXT or entry.flags & Flag.CUT:
             continue
         document = parsed(entry.opcode, entry.data)
@@ -137,19 +137,37 @@ def as_request(upgrade: Request) -> Request:
 
 
 def as_exchange(exchange: Exchange, turn: Turn) -> Exchange:
-    """A turn with the times it had. Its bodies are `turn.sent.data` and `turn.events()`; it has no digests of its own."""
+    """A turn with the times it had. Its bodies are named by those of the whole socket; `calls` gives its own."""
     begun = exchange.started_us + turn.sent.offset_us
     last = turn.said[-1].offset_us if turn.said else turn.sent.offset_us
-    answer = None
-    if turn.said:
-        answer = Answer(200, fields=SSE_FIELDS, offset_us=turn.said[0].offset_us - turn.sent.offset_us)
+    answer, answered = None, exchange.answered
+    if turn.said and exchange.answer is not None:
+        answer = Answer(200, fields=SSE_FIELDS, body=exchange.answer.body, offset_us=turn.said[0].offset_us - turn.sent.offset_us)
+        answered = Answered.EXACT if answered is Answered.MISS else answered  # the miss is what closed it
     return replace(
         exchange,
         started_us=begun,
         ended_us=max(begun, exchange.started_us + last),
-        request=as_request(exchange.request),
+        request=replace(as_request(exchange.request), body=exchange.request.body),
         answer=answer,
+        ended=Ending.COMPLETE if turn.ended else exchange.ended,
+        answered=answered,
     )
+
+
+def calls(exchange: Exchange, content: Callable[[Exchange, Side], bytes | None]) -> Iterator[tuple[Exchange, bytes | None, bytes | None]]:
+    """Yield each turn of a kept socket as an exchange, what was asked, and what was said to it. `content` gives a body, or None.
+
+    Raises:
+        Corrupt: the socket is not what its table says.
+    """
+    sent, received = content(exchange, Side.REQUEST), content(exchange, Side.RESPONSE)
+    if sent is None or received is None:
+        yield exchange, None, None
+        return
+    for turn in turns(entries(exchange, sent, received)):
+        part = as_exchange(exchange, turn)
+        yield part, turn.sent.data, turn.events() if part.answer is not None else None
 
 
 def error(message: str, kind: str, lane: str | None) -> Message:

@@ -81,7 +81,7 @@ def close(code: int, reason: str = "") -> Message:
 
 
 class Reader:
-    """One direction of a socket. `masked`: these are a client's frames. Nothing is read after a close frame."""
+    """One direction of a socket. `masked`: these are a client's frames. Nothing is read after a close frame, or what is none."""
 
     def __init__(self, *, masked: bool, most_bytes: int = limits.SOCKET_MESSAGE_BYTES) -> None:
         self._frames = FrameProtocol(client=not masked, extensions=[])
@@ -121,14 +121,17 @@ class Reader:
                             whole, self._parts, self._size, self._opcode = b"".join(self._parts), [], 0, None
                             yield Message(Opcode(frame.opcode), whole)
         except ParseFailed as error:
+            self.closed = True
             raise Unreadable(str(error), int(error.code)) from None
 
     def _take(self, opcode: WireOpcode, part: bytes) -> None:
         self._opcode = opcode
         self._size += len(part)
         if self._size > self._most_bytes:
+            self._parts, self._size, self._opcode, self.closed = [], 0, None, True
             raise Unreadable(f"a message of more than {self._most_bytes} bytes", int(CloseReason.MESSAGE_TOO_BIG))
-        self._parts.append(part)
+        if part:
+            self._parts.append(part)
 
 
 def _octets(payload: bytes | str | tuple[int, str]) -> bytes:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from secondtake.cli.wire import host_options
+from secondtake.cli.wire import host_options, websocket_option
 from secondtake.harness.plan import Bounds, Recast
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -81,7 +81,7 @@ def recast_options(*, playing: bool) -> Callable[[Callable[..., Any]], Callable[
         if not playing:
             return with_recast
         step = click.option("--from-step", type=click.IntRange(min=0), default=0, metavar="N", help="Play the first N model calls.")
-        return step(with_recast)
+        return step(websocket_option("Refuse a model's WebSocket, or swap the model in each call on it.")(with_recast))
 
     return decorate
 

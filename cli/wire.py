@@ -39,6 +39,15 @@ def stage_of(surface: Surface) -> Stage:
     )
 
 
+SOCKETS = ("refuse", "record")
+"""The values of `proxy.policy.Sockets`, which `--help` does not load."""
+
+
+def websocket_option(told: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--websocket`, described as `told`."""
+    return click.option("--websocket", type=click.Choice(SOCKETS), default="refuse", show_default=True, help=told)
+
+
 def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of everything that records, handed to the command as one `wire`."""
 
@@ -49,6 +58,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--loopback", is_flag=True, help="Record loopback targets too, instead of refusing them.")
     @click.option("--strict", is_flag=True, help="Refuse further requests once the recording has failed.")
     @click.option("--quiet-telemetry", is_flag=True, help="Answer telemetry here instead of sending it.")
+    @websocket_option("Refuse a model's WebSocket, or let it and any other go and keep the messages.")
     @functools.wraps(command)
     def with_wire(
         *,
@@ -59,6 +69,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
         loopback: bool,
         strict: bool,
         quiet_telemetry: bool,
+        websocket: str,
         **rest: Any,
     ) -> Any:
         wire = HostRules(
@@ -69,6 +80,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
             loopback=loopback,
             strict=strict,
             quiet_telemetry=quiet_telemetry,
+            websocket=websocket,
         )
         return command(wire=wire, **rest)
 
@@ -82,8 +94,9 @@ def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--client-cert", "client_certs", multiple=True, metavar="HOST=PEM", help="Certificate and key to show to a host.")
     @click.option("--loopback", is_flag=True, help="Let model calls go to loopback targets too, instead of refusing them.")
     @functools.wraps(command)
-    def with_wire(*, routes: Sequence[str], client_certs: Sequence[str], loopback: bool, **rest: Any) -> Any:
-        return command(wire=HostRules(routes=_routes(routes), client_certs=_client_certs(client_certs), loopback=loopback), **rest)
+    def with_wire(*, routes: Sequence[str], client_certs: Sequence[str], loopback: bool, websocket: str = "refuse", **rest: Any) -> Any:
+        wire = HostRules(routes=_routes(routes), client_certs=_client_certs(client_certs), loopback=loopback, websocket=websocket)
+        return command(wire=wire, **rest)
 
     return with_wire
 

@@ -41,6 +41,8 @@ class HostRules:
     loopback: bool = False
     strict: bool = False
     quiet_telemetry: bool = False
+    websocket: str = "refuse"
+    """`refuse` or `record`: a value of `proxy.policy.Sockets`, which the command line does not load."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from secondtake.harness.judge import record_problems
 from secondtake.harness.names import generated_name
 from secondtake.harness.results import Recorded
 from secondtake.proxy.addon import Wire
-from secondtake.proxy.policy import Mode
+from secondtake.proxy.policy import Mode, Sockets
 from secondtake.proxy.server import Proxy, quiet
 from secondtake.proxy.settings import Settings
 
@@ -99,6 +99,7 @@ def recording_proxy(stage: Stage, wire: HostRules, equipment: Equipment, *, port
         only_hosts=wire.only_hosts,
         client_certs=wire.client_certs,
         quiet_telemetry=wire.quiet_telemetry,
+        websocket=Sockets(wire.websocket),
     )
     quiet()
     return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), now_s=clock_s(stage)))
@@ -114,6 +115,7 @@ def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agen
         "cwd": redactor.text(str(stage.cwd)),
         "routes": {host: redactor.text(url) for host, url in wire.routes.items()},
         "only_hosts": list(wire.only_hosts),
+        "websocket": wire.websocket,
         "platform": f"{platform.system()} {platform.machine()}",
         "proxy": f"127.0.0.1:{port}",
         "bundle": str(equipment.bundle),

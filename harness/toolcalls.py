@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from secondtake.cassettes import adapters
 from secondtake.cassettes.content import Opaque, codings, decode
 from secondtake.cassettes.errors import RecordedError, TooLarge
+from secondtake.cassettes.events import contents
 from secondtake.cassettes.exchange import Body, Channel, Exchange, Fields
+from secondtake.cassettes.frames import listed
+from secondtake.cassettes.lanes import calls
 from secondtake.cassettes.limits import BODY_IN_MEMORY_BYTES
 
 if TYPE_CHECKING:
@@ -52,13 +55,34 @@ def tool_calls(cassette: Recorded) -> Iterator[Asked]:
     for exchange in model_exchanges(cassette):
         if exchange.answer is None or exchange.answer.status >= 400:
             continue
+        if listed(exchange.details):
+            for said in socket_calls(cassette, exchange):
+                yield from _asked(said)
+            continue
         call = read_call(cassette, exchange)
         if call is None or call.answer is None:
             yield Asked(exchange.seq, UNREADABLE)
             continue
+        yield from _asked(call)
+
+
+def _asked(call: ModelCall) -> Iterator[Asked]:
+    if call.answer is not None:
         for part in call.answer.calls:
             if not part.server_side:
-                yield Asked(exchange.seq, part.name, part.arguments)
+                yield Asked(call.exchange.seq, part.name, part.arguments)
+
+
+def socket_calls(cassette: Recorded, exchange: Exchange) -> Iterator[ModelCall]:
+    """Yield the calls of a model's WebSocket whose messages were kept. Those no adapter knows are left out."""
+    for part, sent, received in calls(exchange, contents(cassette)):
+        adapter = exchange.adapter or (adapters.recognise(part.request, sent) if sent is not None else None)
+        if adapter is None or sent is None:
+            continue
+        answer = None
+        if part.answer is not None and received is not None:
+            answer = adapters.read_answer(adapter, part.request, part.answer, received)
+        yield ModelCall(part, adapters.read_request(adapter, part.request, sent), answer)
 
 
 def model_exchanges(cassette: Recorded) -> Iterator[Exchange]:
@@ -68,7 +92,9 @@ def model_exchanges(cassette: Recorded) -> Iterator[Exchange]:
 
 
 def read_call(cassette: Recorded, exchange: Exchange) -> ModelCall | None:
-    """Read a model exchange; None where no adapter knows it, or its request cannot be decoded."""
+    """Read a model exchange; None where no adapter knows it, its request cannot be decoded, or it is a socket (`socket_calls`)."""
+    if listed(exchange.details):
+        return None
     sent = content_of(cassette, exchange.request.body, exchange.request.fields, decoded=kept_decoded(exchange, "request"))
     if sent is None:
         return None

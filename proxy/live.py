@@ -28,7 +28,7 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseTrailers,
 )
 
-from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request, Side
+from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request
 from secondtake.proxy import local
 from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import (
@@ -157,10 +157,7 @@ class LivePart:
             return
         if self.upgraded:
             yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
-            if self.tap is not None:
-                self.tap.feed(Side.REQUEST, data)
-            else:
-                self.tape.request_piece(data)
+            (self.tap or self.tape).request_piece(data)
             return
         self.sent_up += len(data)
         yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
@@ -186,7 +183,7 @@ class LivePart:
         if self.tape.ended is not None:
             return
         if self.upgraded:
-            yield from self.upgrade_over(Ending.COMPLETE)
+            yield from self.upgrade_over(Ending.COMPLETE if self.tap is None else Ending.CLIENT_LEFT)
             return
         self.request_over = True
         if not tokens(self.request.fields, b"upgrade"):  # else what follows a 101 still belongs to it
@@ -255,10 +252,7 @@ class LivePart:
             self.held.append(event)
         else:
             yield from stream.to_client(event)
-        if self.tap is not None:
-            self.tap.feed(Side.RESPONSE, data)
-        else:
-            self.tape.response_piece(data)
+        (self.tap or self.tape).response_piece(data)
         if self.listener is not None:
             self.listener.piece(data)
         self.tail.feed(data)

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 from mitmproxy.proxy import commands
 from mitmproxy.proxy.layers.http._base import HttpEvent
-from mitmproxy.proxy.layers.http._events import ErrorCode, RequestData, ResponseData, ResponseEndOfMessage, ResponseProtocolError
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    RequestData,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
 
 from secondtake.cassettes import adapters, lanes, websocket
 from secondtake.cassettes.adapters import CallKind
@@ -64,6 +71,9 @@ class PlayedSocket:
 
     def request_end(self) -> Commands:
         stream, wire, request = self.stream, self.stream.wire, self.request
+        if self.dialogue is not None:  # the end of the upgraded connection
+            yield from self.over()
+            return
         try:
             dialogue = wire.session(stream.handler).dialogues.open(request)
         except RecordedError as error:
@@ -152,8 +162,8 @@ class PlayedSocket:
             self.tap.tape.answered(Answered.MISS)
             self.tap.tape.detail("miss", str(miss.kind))
             self.tap.tape.note(miss.message)
-        first = f": {miss.nearest.differences[0].path}" if miss.nearest is not None and miss.nearest.differences else ""
-        yield from self.leave(websocket.POLICY_VIOLATION, f"secondtake: {miss.kind}{first}")
+        places = [one.path for one in miss.nearest.differences if one.path] if miss.nearest is not None else []
+        yield from self.leave(websocket.POLICY_VIOLATION, ": ".join(("secondtake", str(miss.kind), *places[:1])))
 
     def count(self, how: Answered) -> None:
         """The upgrade was counted once; it counts as the worst that was said on it."""
@@ -273,11 +283,26 @@ class RecastSocket(LivePart):
             claim = Claim(adapter, CallKind.COMPLETION, retake.steps)
             sent = yield Await(lambda: retake.authorised(Outgoing(claim, request, b"", (), "", ())))
             if isinstance(sent, str):
-                yield from self.failed(f"no credential: {sent}")
+                yield from self.refuse(retake.unsent(sent), adapter)
                 return
             assert isinstance(sent, Outgoing)
             self.going = sent.request
         yield from self.begin(end_stream=True, agree=self.agree)
+
+    def refuse(self, why: str, adapter: str) -> Commands:
+        """The upgrade is not sent: the provider's own refusal, which its clients do not try again."""
+        answer = self.stream.wire.refusals.model(adapter, f"no credential: {why}")
+        self.tape.answered(Answered.LOCAL)
+        self.tape.response_head(Answer(answer.status, b"", "HTTP/1.1", answer.fields, synthetic=True))
+        self.tape.response_piece(answer.body)
+        yield from self.over(Ending.REFUSED, note=f"refused: no credential: {why}")
+        yield from local.send(self.stream, answer)
+        yield from self.stream.finish()
+
+    def response_head(self, event: ResponseHeaders) -> Commands:
+        if self.retake.credentials is not None:
+            self.retake.credentials.answered(event.response.status_code)
+        yield from super().response_head(event)
 
     def request_data(self, data: bytes) -> Commands:
         if not self.upgraded or self.tap is None:
@@ -296,7 +321,6 @@ class RecastSocket(LivePart):
         if lanes.creates(told):
             swapped = self.swapped(message.data)
             if isinstance(swapped, str):
-                self.stream.wire.outcome.refused["not swapped"] += 1
                 self.tape.note(f"refused: {swapped}")
                 yield from self.tell(lanes.error(f"secondtake: {swapped}", "refused", lanes.lane_of(told)))
                 return

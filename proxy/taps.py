@@ -62,6 +62,14 @@ class Tap:
         self._full = False
         tape.detail(frames.DETAIL, self._log.table)
 
+    def request_piece(self, data: bytes) -> None:
+        """Bytes of the client's."""
+        self.feed(Side.REQUEST, data)
+
+    def response_piece(self, data: bytes) -> None:
+        """Bytes of the origin's."""
+        self.feed(Side.RESPONSE, data)
+
     def feed(self, side: Side, data: bytes) -> list[Message]:
         """Bytes of one direction as they came; the messages that are whole now."""
         if side in self._broken:

@@ -7,7 +7,7 @@ import pytest
 from secondtake.cassettes.exchange import Answer, Answered, Bytes, Channel, Ending, Request
 from secondtake.cassettes.misses import Miss, MissKind
 from secondtake.cassettes.player import Serve
-from secondtake.proxy.policy import Collect, Live, Mode, Policy, Refuse
+from secondtake.proxy.policy import Collect, Converse, Live, Mode, Policy, Refuse, Upgrade
 
 REQUEST = Request("POST", "https", "api.provider.example", 443, b"/v1/messages")
 SOCKET = Request("GET", "https", "a.example", 443, b"/v1/responses", fields=((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade")))
@@ -42,6 +42,18 @@ def test_a_models_socket_is_refused_in_every_mode() -> None:
     for mode in Mode:
         assert Policy(mode).opening(SOCKET, Channel.MODEL, failed=False) == Refuse("ws-refused")
     assert isinstance(Policy(Mode.RECORD).opening(SOCKET, Channel.WEB, failed=False), Live)
+
+
+@pytest.mark.parametrize("channel", list(Channel))
+def test_a_socket_is_live_only_where_its_messages_are_kept_and_never_in_replay(channel: Channel) -> None:
+    """T-H2, A-10: played from the cassette; recorded; in a retake sent on with the model swapped."""
+    for mode in Mode:
+        assert Policy(mode).opening(SOCKET, channel, failed=False, upgrade=Upgrade.PLAY) == Converse(live=False)
+    assert isinstance(Policy(Mode.RECORD).opening(SOCKET, channel, failed=False, upgrade=Upgrade.KEEP), Live)
+    assert Policy(Mode.RETAKE).opening(SOCKET, channel, failed=False, upgrade=Upgrade.KEEP) == Converse(live=True)
+    for upgrade in Upgrade:
+        found = Policy(Mode.REPLAY).opening(SOCKET, channel, failed=False, upgrade=upgrade)
+        assert isinstance(found, Collect) or found == Converse(live=False)
 
 
 def test_telemetry_that_was_not_recorded_is_answered_and_never_a_miss() -> None:
