@@ -20,7 +20,7 @@ from secondtake.harness.replaying import player_for, replayed
 from secondtake.harness.results import LiveCall, Retaken, WouldAct
 from secondtake.harness.toolcalls import UNREADABLE, model_exchanges, read_call
 from secondtake.proxy.addon import Wire
-from secondtake.proxy.policy import Mode, Pace
+from secondtake.proxy.policy import Mode, Pace, Sockets
 from secondtake.proxy.server import Proxy, quiet
 from secondtake.proxy.settings import Settings
 
@@ -65,6 +65,7 @@ def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette
         uid=os.getuid(),
         loopback=wire.loopback,
         client_certs=wire.client_certs,
+        websocket=Sockets(wire.websocket),
         one_session=True,
     )
     quiet()
