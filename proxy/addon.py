@@ -227,7 +227,7 @@ class Wire:
                 found = await (self._resolver or addresses.system_resolver)(host, port)
                 return [(address, port) for address in found]
             chosen = await addresses.resolve(host, port, self.rules, self._resolver)
-        except RecordedError as error:
+        except (RecordedError, UnicodeError) as error:
             raise OSError(str(error)) from error
         return [(str(address), port) for address in chosen]
 

@@ -11,9 +11,11 @@ replay nothing is resolved at all.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import re
 import socket
+import threading
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -181,9 +183,34 @@ async def resolve(host: str, port: int, rules: Rules, resolver: Resolver | None 
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """The machine's own resolver (hosts file, search domains and all), as the agent would have asked it."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """The machine's own resolver (hosts file, search domains and all), as the agent would have asked it.
+
+    Each look-up has a thread of its own: those of dead hosts take half a minute, and must neither stand before others nor be waited
+    for when the proxy stops.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[list[str]] = loop.create_future()
+
+    def settle(found: list[str] | OSError | UnicodeError) -> None:
+        if answer.done():
+            return  # nobody waits for it any more
+        if isinstance(found, list):
+            answer.set_result(found)
+        else:
+            answer.set_exception(found)
+
+    def look_up() -> None:
+        found: list[str] | OSError | UnicodeError
+        try:
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+        except (OSError, UnicodeError) as error:
+            found = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, found)
+
+    threading.Thread(target=look_up, name=f"look-up {host[:40]}", daemon=True).start()
+    return await answer
 
 
 def plain(host: str) -> str:

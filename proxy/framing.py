@@ -178,6 +178,7 @@ def frame_request(fields: Fields, *, protocol: str, has_body: bool) -> tuple[Fie
             kept.append((name, value))
         elif lower == b"connection" and upgrade:
             kept.append((name, b"Upgrade"))
+            dropped = dropped or value != b"Upgrade"
         elif lower in hop or lower in OURS:
             dropped = True
         else:

@@ -165,6 +165,7 @@ class WireHandler(server.LiveConnectionHandler):
             self.sockets.remove(task)
         if not task.cancelled() and (error := task.exception()) is not None and isinstance(error, Exception):
             self.hooks.crashed(self, error)
+            self._abort(self.client)  # whoever waits for it would wait for ever
 
     async def _await(self, command: Await) -> None:
         self.process(AwaitCompleted(command, await command.make()))

@@ -246,8 +246,15 @@ class ClientSide(Http1Server):
                 yield from self._handle_event(events.DataReceived(self.conn, b""))
 
 
+INTERIM_HEADS = 1000
+"""1xx heads before one answer; an origin that sends more is not going to answer."""
+
+
 class OriginSide(Http1Client):
     """The client we are to an HTTP/1 origin."""
+
+    interims = 0
+    """1xx heads before this answer."""
 
     def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
         if isinstance(event, RequestTrailers):
@@ -289,6 +296,9 @@ class OriginSide(Http1Client):
                 if response.status_code == 101 and not values(self.request.headers.fields, b"upgrade"):
                     raise BadHead("101 to a request that asked for no upgrade")
                 interim = 100 <= response.status_code < 200 and response.status_code != 101
+                self.interims = self.interims + 1 if interim else 0
+                if self.interims > INTERIM_HEADS:
+                    raise BadHead(f"more than {INTERIM_HEADS} interim responses")
                 size = (
                     0
                     if interim

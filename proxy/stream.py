@@ -163,5 +163,7 @@ class WireStream(HttpStream):
         yield DropStream(self.stream_id)
         self.parent.forget()
         client = self.context.client
-        if self.gone and self.handler.streams == 0 and (client.alpn != b"h2" or not client.state & ConnectionState.CAN_READ):
+        # It may have left while this stream waited, for its commit say, and nobody else will see to it.
+        left = not client.state & ConnectionState.CAN_READ or (self.gone and client.alpn != b"h2")
+        if left and self.handler.streams == 0:
             yield commands.CloseConnection(client)

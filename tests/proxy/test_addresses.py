@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
+import threading
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secondtake.proxy.addresses import Forbidden, Reason, Resolver, Rules, Unresolved, literal, plain, resolve, unwrapped
+from secondtake.proxy.addresses import Forbidden, Reason, Resolver, Rules, Unresolved, literal, plain, resolve, system_resolver, unwrapped
 
 OWN = 8080
 RULES = Rules(frozenset({OWN}), is_ours=lambda address: str(address) in {"10.1.2.3", "2001:db8::3"})
@@ -244,3 +245,23 @@ def test_no_host_text_raises_anything_else(host: str) -> None:
     literal(host)
     with contextlib.suppress(Forbidden):
         RULES.judge_name(host, OWN)
+
+
+async def test_dead_look_ups_do_not_stand_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T-O3: forty hosts whose name servers are silent; another name is looked up at once, and nothing waits for them in the end."""
+    silent = threading.Event()
+
+    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        if host == "silent.example":
+            silent.wait()
+        return [(0, 0, 0, "", ("192.0.2.7", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    waiting = [asyncio.ensure_future(system_resolver("silent.example", 443)) for _ in range(40)]
+    try:
+        assert list(await system_resolver("other.example", 443)) == ["192.0.2.7"]
+        assert not any(one.done() for one in waiting)
+    finally:
+        for one in waiting:
+            one.cancel()
+        silent.set()

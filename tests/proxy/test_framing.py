@@ -116,3 +116,11 @@ def test_an_upgrade_goes_up_whole_and_other_hop_fields_do_not() -> None:
 def test_a_request_that_needs_no_change_is_not_changed() -> None:
     fields = ((b"Host", b"a"), (b"Transfer-Encoding", b"chunked"), (b"TE", b"trailers"))
     assert frame_request(fields, protocol="HTTP/1.1", has_body=True) == (fields, False)
+
+
+@pytest.mark.parametrize(("written", "declared"), [(b"Upgrade", False), (b"upgrade", True), (b"keep-alive, Upgrade", True)])
+def test_a_rewritten_connection_field_is_declared(written: bytes, declared: bool) -> None:
+    """DESIGN 3: the client's socket bytes, the origin's, and the list of rules between them."""
+    fields, dropped = frame_request(((b"Connection", written), (b"Upgrade", b"websocket")), protocol="HTTP/1.1", has_body=False)
+    assert fields == ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
+    assert dropped is declared

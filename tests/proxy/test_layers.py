@@ -7,10 +7,11 @@ from pathlib import Path
 
 import h2.events
 import pytest
+from mitmproxy.connection import ConnectionState
 
 from secondtake.cassettes.errors import Corrupt
 from secondtake.cassettes.exchange import Ending
-from tests.proxy.world import HOST, reply, reply_and_close, reset, simple, until, world
+from tests.proxy.world import HOST, H2Client, reply, reply_and_close, reset, simple, until, world
 
 GET = b"GET /k HTTP/1.1\r\nHost: %s\r\n\r\n" % HOST.encode()
 
@@ -251,3 +252,47 @@ async def test_a_refused_head_is_told_without_its_credentials(tmp_path: Path, ra
         assert secret not in repr(exchange).encode()
         assert not any(secret in body for body in w.writer.bodies.values())
         assert secret not in repr(wire.outcome.unreachable).encode()
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_a_client_that_leaves_during_the_commit_is_let_go(tmp_path: Path, http2: bool) -> None:
+    """T-J3, T-B3: it has read the last event and hangs up while the exchange is being made durable; nothing of it stays."""
+    async with world(tmp_path, {b"/k": reply(simple(b"ok"))}) as w:
+        wire = await w.record()
+        w.writer.hold = True
+        client = await w.client(alpn=("h2",) if http2 else ("http/1.1",))
+        if http2:
+            both = H2Client(client, None)
+            await both.start()
+            await both.request("/k")
+        else:
+            await client.send(GET)
+        await until(lambda: w.writer.waiting)
+        (handler,) = wire.handlers
+        client.writer.transport.abort()
+        await until(lambda: not handler.client.state & ConnectionState.CAN_READ)
+        w.writer.waiting.pop()()
+        await until(lambda: not wire.handlers)
+        assert w.writer.exchanges[0].ended is Ending.COMPLETE
+
+
+async def test_a_flood_of_interim_responses_is_an_origin_that_does_not_answer(tmp_path: Path) -> None:
+    """B-11: bounded, refused, and told."""
+    async with world(tmp_path, {b"/k": reply(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1500 + simple(b"ok"))}) as w:
+        await w.record()
+        client = await w.client()
+        await client.send(GET)
+        head = await client.until(b"\r\n\r\n")
+        count = 0
+        while b" 103 " in head:
+            head, count = await client.until(b"\r\n\r\n"), count + 1
+        assert (count, head.split()[1]) == (1000, b"502")
+
+
+async def test_a_route_to_a_name_that_is_none_is_a_502(tmp_path: Path) -> None:
+    """A name that cannot be looked up is a failure of the request, not of the proxy, and nobody waits for ever."""
+    async with world(tmp_path, {}) as w:
+        wire = await w.record(routes={HOST: "http://a..example:1"})
+        wire._resolver = None
+        assert (await w.get("/k")).status == 502
+        assert wire.outcome.crashed == []
