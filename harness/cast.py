@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes import adapters
 from secondtake.cassettes.casting import Casting
 from secondtake.cassettes.errors import BadInput
+from secondtake.cassettes.history import Recorded as Call
+from secondtake.cassettes.history import recorded
 from secondtake.cassettes.pins import PinClass, provider_of
 from secondtake.cassettes.stops import PRICES_BYTES, Price, Stops, read_prices
 from secondtake.cassettes.swap import check_rules
@@ -18,6 +21,7 @@ from secondtake.proxy.credentials import Credentials, FromCommand, FromEnvironme
 from secondtake.proxy.retake import Retake
 
 if TYPE_CHECKING:
+    from secondtake.cassettes.exchange import Exchange
     from secondtake.cassettes.memory import Recorded
     from secondtake.harness.plan import Bounds, Recast, Stage
 
@@ -103,6 +107,7 @@ def cast_of(stage: Stage, cassette: Recorded, recast: Recast, redactor: Learns, 
         BadInput: a model is not held fixed, a rule or a price is not known, there is no such credential, or it is not clear for whom it is.
     """
     places = asked_in(cassette)
+    earlier = earlier_in(cassette) if recast.from_step and recast.strip_reasoning else None
     casting = casting_of(stage, recast, places, recast.models)
     stops = stops_of(recast.bounds)
     stops.refuse_unpriced(casting.pins)
@@ -115,10 +120,45 @@ def cast_of(stage: Stage, cassette: Recorded, recast: Recast, redactor: Learns, 
             strip_reasoning=recast.strip_reasoning,
             from_step=recast.from_step,
             gateway=recast.gateway,
+            earlier=earlier,
             credentials=credentials_of(stage, recast, places, redactor),
         ),
         (casting,),
     )
+
+
+def earlier_in(cassette: Recorded) -> Callable[[str], Call | None]:
+    """Give a recorded call by the ID of its answer, where the provider held the history. The cassette is read when it is first asked."""
+
+    @cache
+    def calls() -> Mapping[str, int]:
+        return dict(_identified(cassette))
+
+    def earlier(identity: str) -> Call | None:
+        seq = calls().get(identity)
+        found = None if seq is None else _recorded(cassette, cassette.exchange(seq))
+        return None if found is None else found[1]
+
+    return earlier
+
+
+def _identified(cassette: Recorded) -> Iterator[tuple[str, int]]:
+    for exchange in model_exchanges(cassette):
+        if exchange.adapter in _HOLDING and (found := _recorded(cassette, exchange)) is not None:
+            yield found[0], exchange.seq
+
+
+_HOLDING = ("openai-responses", "azure-openai")
+"""Formats whose providers hold a history under the ID of an answer."""
+
+
+def _recorded(cassette: Recorded, exchange: Exchange) -> tuple[str, Call] | None:
+    request, answer = exchange.request, exchange.answer
+    if answer is None:
+        return None
+    asked = content_of(cassette, request.body, request.fields, decoded=kept_decoded(exchange, "request"))
+    said = content_of(cassette, answer.body, answer.fields, decoded=kept_decoded(exchange, "response"))
+    return None if asked is None or said is None else recorded(asked, answer.status, answer.fields, said)
 
 
 def casting_of(stage: Stage, recast: Recast, places: Sequence[Asking], models: Sequence[str]) -> Casting:

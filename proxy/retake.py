@@ -5,7 +5,7 @@ Everything else is replay. The policy asks `claims`; what it claims is prepared 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,13 @@ from secondtake.cassettes.casting import Casting
 from secondtake.cassettes.content import Decoder, codings, plain
 from secondtake.cassettes.errors import RecordedError, TooLarge
 from secondtake.cassettes.exchange import Answer, Ending, Request
+from secondtake.cassettes.ownership import Given
 from secondtake.cassettes.stops import Stops, Tripped
 from secondtake.cassettes.swap import Refused, prepare
 from secondtake.cassettes.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
+    from secondtake.cassettes.history import Recorded
     from secondtake.proxy.credentials import Credentials
 
 
@@ -75,7 +77,9 @@ class Retake:
     calls: list[ModelCall] = field(default_factory=list)
     tripped: Tripped | None = None
     own: set[str] = field(default_factory=set)
-    """IDs of answers this retake was given live: a request may go on from these."""
+    """What this retake was given live, IDs of answers and digests of tokens: a request may go on from these."""
+    earlier: Callable[[str], Recorded | None] | None = None
+    """A recorded answer by its ID, for a history that the provider held."""
     refused: list[str] = field(default_factory=list)
     """Why model calls were not sent: they could not be swapped, must not go there, or had no credential."""
 
@@ -104,6 +108,7 @@ class Retake:
             strip_reasoning=self.strip_reasoning,
             continues=0 < self.from_step < claim.step,
             own=self.own,
+            earlier=self.earlier,
         )
         if isinstance(made, Refused):
             return self.unsent(made.reason)
@@ -139,6 +144,7 @@ class Listener:
         self.outgoing = outgoing
         self._reader: adapters.AnswerReader | None = None
         self._decoder: Decoder | None = None
+        self._given: Given | None = None
         self._answer: Answer | None = None
 
     def head(self, answer: Answer) -> None:
@@ -147,6 +153,8 @@ class Listener:
         if self._retake.credentials is not None:
             self._retake.credentials.answered(answer.status)
         self._reader = adapters.reader(self.outgoing.claim.adapter, self.outgoing.request, answer.status, answer.fields)
+        if self._retake.from_step:
+            self._given = Given(self.outgoing.claim.adapter, answer.status, answer.fields)
         names = codings(answer.fields)
         self._decoder = Decoder(names) if names else None
 
@@ -157,8 +165,10 @@ class Listener:
         try:
             for part in self._decoder.feed(data) if self._decoder is not None else (data,):
                 self._reader.receive(part)
+                if self._given is not None:
+                    self._given.receive(part)
         except TooLarge:
-            self._reader = None
+            self._reader = self._given = None
 
     def end(self, seq: int, how: Ending, now_us: int) -> ModelCall:
         """The call is over."""
@@ -180,6 +190,9 @@ class Listener:
         )
         if read is not None and read.id:
             self._retake.own.add(read.id)
+        if self._given is not None:
+            self._given.receive(b"")
+            self._retake.own |= self._given.found()
         if outgoing.claim.kind is CallKind.COMPLETION:
             answered = answer is not None and answer.status < 400
             self._retake.stops.after(read.usage if read is not None else Usage(), outgoing.forwarded, answered=answered)

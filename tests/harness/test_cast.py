@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from secondtake.cassettes.adapters import CallKind
 from secondtake.cassettes.casting import Unpinned
 from secondtake.cassettes.errors import BadInput
 from secondtake.cassettes.exchange import Answer, Channel, Fields, Request
 from secondtake.cassettes.memory import MemoryCassette
 from secondtake.cassettes.redact import Redactor
-from secondtake.harness.cast import Asking, Cast, asked_in, cast_of
+from secondtake.harness.cast import Asking, Cast, asked_in, cast_of, earlier_in
 from secondtake.harness.plan import Bounds, Recast
 from secondtake.proxy.credentials import NoCredential
+from secondtake.proxy.retake import Claim, Outgoing
 from tests.harness.stages import stage_in
 
 JSON: Fields = ((b"content-type", b"application/json"),)
@@ -134,3 +137,53 @@ def test_the_credential_goes_to_the_recorded_host_only(tmp_path: Path) -> None:
     assert (b"x-api-key", b"sk-test-4f9a8b7c6d5e4f3a2b1c") in sent.fields
     with pytest.raises((BadInput, NoCredential)):
         asyncio.run(made.apply("anthropic", Request("POST", "https", "evil.example", 443, b"/v1/messages"), b"{}"))
+
+
+def held() -> MemoryCassette:
+    """Two Responses calls, of which the second goes on from the first."""
+    made = MemoryCassette()
+    for number, more in enumerate(({}, {"previous_response_id": "resp_1"}), 1):
+        sent = json.dumps({"model": "m", "input": f"ask {number}", **more}).encode()
+        item = {
+            "type": "message",
+            "id": f"msg_{number}",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": f"say {number}"}],
+        }
+        said = json.dumps({"id": f"resp_{number}", "object": "response", "model": "m", "status": "completed", "output": [item]}).encode()
+        request = Request("POST", "https", "api.openai.com", 443, b"/v1/responses", fields=JSON)
+        made.record(request, Answer(200, fields=JSON), sent=sent, received=said, channel=Channel.MODEL, adapter="openai-responses")
+    return made
+
+
+def test_a_recorded_answer_is_found_by_its_id() -> None:
+    """A-11, issue 3.9: server-side response IDs; the history that the provider held is on the cassette."""
+    earlier = earlier_in(held())
+    found = earlier("resp_2")
+    assert found is not None
+    assert json.loads(found.content)["previous_response_id"] == "resp_1"
+    assert [json.loads(item)["content"][0]["text"] for item in found.output] == ["say 2"]
+    assert earlier("resp_9") is None
+
+
+def test_a_history_that_the_provider_held_is_sent_whole_when_another_model_goes_on(tmp_path: Path) -> None:
+    """A-11: --from-step with --strip-reasoning; without it the call is refused and says why."""
+    body = json.dumps({"model": "m", "input": "ask 3", "previous_response_id": "resp_2"}).encode()
+    request = Request("POST", "https", "api.openai.com", 443, b"/v1/responses", fields=JSON)
+    recast = Recast(("gpt-5.5-2026-04-23",), from_step=2)
+    for strip in (True, False):
+        made = cast_of(stage_in(tmp_path), held(), replace(recast, strip_reasoning=strip), Redactor(key=b"k" * 32))
+        sent = made.retake.prepare(Claim("openai-responses", CallKind.COMPLETION, 3), request, body)
+        if strip:
+            assert isinstance(sent, Outgoing)
+            said = json.loads(sent.body)
+            assert "previous_response_id" not in said
+            assert [item["content"] if isinstance(item["content"], str) else item["content"][0]["text"] for item in said["input"]] == [
+                "ask 1",
+                "say 1",
+                "ask 2",
+                "say 2",
+                "ask 3",
+            ]
+        else:
+            assert "resp_2" in str(sent)

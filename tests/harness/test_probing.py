@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,15 @@ import pytest
 
 from secondtake.cassettes.casting import Unpinned
 from secondtake.cassettes.errors import BadInput, NotFound
-from secondtake.harness.demo import CAREFUL, HASTY, script
-from secondtake.harness.plan import Bounds, Recast
+from secondtake.cassettes.exchange import Channel, Request
+from secondtake.cassettes.redact import Redactor
+from secondtake.cassettes.store import Store
+from secondtake.harness.demo import CAREFUL, HASTY, TASK, script
+from secondtake.harness.plan import Bounds, HostRules, Recast
 from secondtake.harness.probing import decision, probe_session
 from secondtake.harness.provider import CutOff, Failure, Reply, Script
 from secondtake.harness.results import Arm, Probed, Verdict
+from tests.cli.scenes import body, exchange, keep
 from tests.harness.retakes import NAME, Scene, scene
 
 pytestmark = pytest.mark.loopback
@@ -163,3 +168,34 @@ def test_models_that_make_no_experiment_are_refused_before_anything_is_asked(
         assert (made.provider.connections_made, made.names) == (0, [NAME])
 
     played(tmp_path, recorded, test)
+
+
+BEDROCK = "bedrock-runtime.us-east-1.amazonaws.com"
+SIGNED = (
+    b"AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20261130/us-east-1/bedrock/aws4_request, "
+    b"SignedHeaders=content-type;host;x-amz-date, Signature=" + b"a1" * 32
+)
+
+
+def test_a_request_that_was_signed_is_signed_anew_for_each_model(tmp_path: Path) -> None:
+    """Issue 3.1: SigV4 re-signing with credentials from the environment; the recorded signature is on no cassette."""
+    sent = json.dumps({"messages": [{"role": "user", "content": [{"text": TASK}]}], "inferenceConfig": {"maxTokens": 9}}).encode()
+    fields = ((b"content-type", b"application/json"), (b"x-amz-date", b"20261130T000000Z"), (b"Authorization", SIGNED))
+    asked = Request("POST", "https", BEDROCK, 443, f"/model/{HASTY}/converse".encode(), fields=fields)
+    kept, redactions = Redactor(key=b"k" * 32).request(asked)
+    request = replace(kept, body=body(sent))
+    keep(Store(tmp_path / "first"), NAME, [(exchange(1, Channel.MODEL, request, None, adapter="bedrock", redactions=redactions), [sent])])
+
+    async def test(made: Scene) -> None:
+        keys = {"AWS_ACCESS_KEY_ID": "AKIAREALKEYEXAMPLE00", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYREALKEY00"}
+        recast = Recast((CAREFUL,), credential_env="AWS_ACCESS_KEY_ID", allow_unpinned=True)
+        rules = HostRules(routes={BEDROCK: made.running.base_url})
+        result = await probe_session(made.with_environ(**keys).stage, NAME, recast, rules, seq=1, step=None, repeats=2)
+        assert [(arm.sent, arm.answered, arm.choices[0].calls) for arm in result.arms] == [
+            (2, 2, (("run", '{"command":"python3 check.py"}'),))
+        ]
+        assert [seen.signer for seen in made.provider.seen] == ["AKIAREALKEYEXAMPLE00"] * 2
+        assert {seen.target for seen in made.provider.seen} == {f"/model/{CAREFUL}/converse"}
+
+    (tmp_path / "second").mkdir()
+    played(tmp_path / "second", tmp_path / "first", test)

@@ -124,7 +124,8 @@ async def test_only_model_calls_leave_and_only_their_id_is_changed(tmp_path: Pat
         assert len(w.origin.heads) == heads + 1
         assert wire.outcome.answered == {"exact": 1, "live": 1, "miss": 1}
         assert wire.outcome.requests == 3
-        (call,) = wire.retake.calls if wire.retake else ()
+        assert wire.retake is not None
+        (call,) = wire.retake.calls
         assert (call.requested, call.forwarded, call.verdict.mismatch) == ((OLD,), NEW, False)
 
 
@@ -333,3 +334,55 @@ async def test_one_run_is_one_session_however_long_it_pauses(
         assert (await post(w, body(OLD, "one"))).status == 200
         await until(lambda: not wire.handlers)
         assert (await post(w, body(OLD, "one"))).status == second
+
+
+class Thinking(Model):
+    """Signs what it thought, as its provider does."""
+
+    async def messages(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+        self.bodies.append(await reader.readexactly(length))
+        model = json.loads(self.bodies[-1])["model"]
+        said = json.loads(answer(model, "hi").partition(b"\r\n\r\n")[2])
+        said["content"].insert(0, {"type": "thinking", "thinking": "well", "signature": f"signed by {model} " + "c2ln" * 20})
+        writer.write(simple(json.dumps(said).encode(), fields=JSON))
+
+
+def history(*thoughts: str) -> bytes:
+    """A request that hands back what was thought, and by whom it was signed."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "one"}]
+    for model in thoughts:
+        thought = {"type": "thinking", "thinking": "well", "signature": f"signed by {model} " + "c2ln" * 20}
+        messages += [{"role": "assistant", "content": [thought, {"type": "text", "text": "hi"}]}, {"role": "user", "content": "go on"}]
+    return json.dumps({"model": OLD, "max_tokens": 9, "messages": messages}).encode()
+
+
+async def test_what_the_live_model_thought_stays_and_what_the_recorded_one_thought_goes(tmp_path: Path) -> None:
+    """A-11, issue 3.9: foreign signatures are stripped by a named rule and recorded; the live model's own are bound to its prefix."""
+    async with world(tmp_path, {}) as w:
+        model = Thinking()
+        stage = staged(w, model)
+        await w.record()
+        await post(w, history())
+        wire = await stage.retake(from_step=1, strip_reasoning=True)
+        for sent in (history(), history(OLD), history(OLD, NEW)):
+            assert (await post(w, sent)).status == 200
+        assert [body.count(b"signed by") for body in model.bodies[1:]] == [0, 1]
+        assert b"signed by " + NEW.encode() in model.bodies[-1]
+        assert wire.retake is not None
+        assert wire.retake.refused == []
+        notes = [note for exchange in stage.take.exchanges for note in exchange.notes]
+        assert any("strip-thinking" in note for note in notes), notes
+
+
+async def test_a_foreign_signature_is_refused_where_nobody_asked_for_it_to_go(tmp_path: Path) -> None:
+    """A-11: never dropped without a word."""
+    async with world(tmp_path, {}) as w:
+        model = Thinking()
+        stage = staged(w, model)
+        await w.record()
+        await post(w, history())
+        await stage.retake(from_step=1)
+        await post(w, history())
+        refused = await post(w, history(OLD))
+        assert (refused.status, b"--strip-reasoning" in refused.body, len(model.bodies)) == (400, True, 1)
