@@ -58,7 +58,8 @@ def retake_problems(
         message = f"the take is invalid: another model answered than was asked ({who}), in {_steps(wrong)}"
         hint = "a fallback, a router or an advisor of the provider's; `--rule drop-fallbacks` takes them out of the request"
         found.append(Problem("mismatch", message, hint, Verdict.DIVERGED))
-    if cut := outcome.answered[Answered.LIVE] - len(calls):
+    cut = outcome.answered[Answered.LIVE] - len(calls)
+    if cut > 0:  # on a socket there are more calls than requests
         found.append(Problem("cut-short", f"cut short by the agent's leaving, before it could be told who answered: {cut} model calls"))
     found += [Problem("not-swapped", f"a model call was not sent: {why}", None, Verdict.DIVERGED) for why in dict.fromkeys(unswapped)]
     if not calls and not unswapped and stopped is None and outcome.requests:

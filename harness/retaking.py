@@ -16,8 +16,8 @@ from secondtake.harness.cast import Cast
 from secondtake.harness.equipment import Equipment, credential_variables
 from secondtake.harness.judge import retake_problems
 from secondtake.harness.recording import clock_s, clock_us
-from secondtake.harness.replaying import player_for, replayed
-from secondtake.harness.results import LiveCall, Retaken, WouldAct
+from secondtake.harness.replaying import player_for, replayed, unfinished
+from secondtake.harness.results import LiveCall, Problem, Retaken, WouldAct
 from secondtake.harness.toolcalls import UNREADABLE, model_exchanges, read_call
 from secondtake.proxy.addon import Wire
 from secondtake.proxy.policy import Mode, Pace, Sockets
@@ -105,7 +105,7 @@ class Retaking:
         calls = tuple(map(live_call, cast.retake.calls))
         played = replayed(stage, proxy, self.cassette, outcome, agent, equipment, self.begun_s, status, ran_in)
         stopped = cast.retake.tripped.message if cast.retake.tripped is not None else None
-        problems = retake_problems(outcome, agent, equipment.bundle, calls, tuple(cast.retake.refused), stopped)
+        problems = self._problems(outcome, agent, equipment, calls, stopped)
         root = self.writer.close(
             meta={
                 "ended": stage.now().isoformat(timespec="seconds"),
@@ -121,7 +121,7 @@ class Retaking:
         failed = outcome.failed or self.writer.failed
         if failed is not None and outcome.failed is None:
             outcome.failed = failed
-            problems = retake_problems(outcome, agent, equipment.bundle, calls, tuple(cast.retake.refused), stopped)
+            problems = self._problems(outcome, agent, equipment, calls, stopped)
         return Retaken(
             name=self.writer.name,
             parent=self.cassette.name,
@@ -139,6 +139,12 @@ class Retaking:
             ran_in=ran_in,
             problems=problems,
         )
+
+    def _problems(
+        self, outcome: Outcome, agent: Sequence[str], equipment: Equipment, calls: tuple[LiveCall, ...], stopped: str | None
+    ) -> tuple[Problem, ...]:
+        found = retake_problems(outcome, agent, equipment.bundle, calls, tuple(self.cast.retake.refused), stopped)
+        return (*unfinished(self.cassette), *found)
 
 
 def begin_take(
