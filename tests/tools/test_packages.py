@@ -9,8 +9,8 @@ import pytest
 
 from tests.tools.scene import PATIENCE_S, Ran, Scene, tool, tree
 
-WANTED = ("flask", "requests", "rich", "httpx", "jinja2", "mkdocs", "cookiecutter", "tox", "twine")
-"""Some sixty distributions with what they need, all of them small wheels."""
+WANTED = ("flask", "requests", "rich", "httpx", "jinja2", "mkdocs", "tox", "twine")
+"""Some fifty distributions with what they need, all of them small wheels."""
 
 NPM_WANTED = ("express", "eslint")
 """Some hundred and fifty packages with what they need."""
@@ -75,8 +75,8 @@ def test_the_newest_pip_installs_again_without_a_network(scene: Scene, python: P
     assert made.returncode == 0, made.stderr
     run = ("env", f"PYTHONPATH={newest}")
     first, again = scene.root / "first", scene.root / "again"
-    scene.record("wheels", *run, *pip(python, first, *FEW)).clean()
-    all_answered(scene.replay("wheels", *run, *pip(python, again, *FEW)))
+    scene.record("wheels", *run, *pip(python, first, "jinja2")).clean()
+    all_answered(scene.replay("wheels", *run, *pip(python, again, "jinja2")))
     assert tree(again) == tree(first)
 
 
