@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import openai
 import pytest
 from aiohttp import WSMsgType, web
+from openai.types.websocket_connection_options import WebSocketConnectionOptions
 
 from secondtake.cassettes import frames
 from secondtake.cassettes.exchange import Answered, Channel, Ending, Side
@@ -350,3 +353,79 @@ async def test_a_secret_said_on_a_socket_is_not_kept_and_still_matches(tmp_path:
         wire = await w.replay()
         assert (await run()).startswith("you said ")
         assert wire.outcome.clean
+
+
+async def test_the_providers_own_sdk_is_given_the_same_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 3: a real SDK with its own WebSocket library, proxy and trust from the environment: equal objects in replay."""
+    provider = Provider()
+
+    async def run() -> list[object]:
+        assert w.proxy is not None
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{w.proxy.port}")
+        monkeypatch.setenv("SSL_CERT_FILE", str(w.authority.ca_path))
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        heard: list[object] = []
+        options: WebSocketConnectionOptions = {"compression": "deflate"}
+        async with (
+            openai.AsyncOpenAI(api_key="sk-test", base_url=url.removesuffix("/responses")) as client,
+            client.responses.connect(websocket_connection_options=options) as connection,
+        ):
+            for text, previous in (("one", None), ("two", "resp_1")):
+                turn: dict[str, Any] = {"type": "response.create", "model": "gpt-5.1-codex", "input": text}
+                await connection.send(turn | ({"previous_response_id": previous} if previous else {}))  # type: ignore[arg-type]
+                async for event in connection:
+                    heard.append(event)
+                    if event.type == "response.completed":
+                        break
+        return heard
+
+    async with world(tmp_path, {}) as w, served(w, "/v1/responses", provider.speak) as url:
+        await w.record(websocket=Sockets.RECORD)
+        first = await run()
+        await w.stop()
+        assert len(first) == 8
+        assert w.writer.exchanges[0].ended is Ending.COMPLETE
+        wire = await w.replay()
+        assert await run() == first
+        await w.stop()
+        assert wire.outcome.clean
+        assert wire.outcome.answered == {Answered.EXACT: 1}
+        assert len(provider.asked) == 2
+
+
+async def test_at_the_recorded_pace_messages_wait_for_their_moment_and_the_client_is_heard_meanwhile(tmp_path: Path) -> None:
+    """DESIGN 3: pace; a ping is answered while a message waits."""
+    wait_s = 0.2
+
+    async def speak(socket: web.WebSocketResponse) -> None:
+        await socket.receive()
+        await asyncio.sleep(wait_s)
+        await socket.send_str("late")
+        async for message in socket:
+            if message.type is WSMsgType.PING:
+                await socket.pong(message.data)
+
+    async def run() -> tuple[list[WSMsgType], float]:
+        async with dialled(w, url) as socket:
+            await socket.send_str("x")
+            begun = time.monotonic()
+            if ping:
+                await socket.ping(b"1")
+            heard = [(await socket.receive()).type for _ in range(1 + ping)]
+            return heard, time.monotonic() - begun
+
+    async with world(tmp_path, {}) as w, served(w, "/slow", speak) as url:
+        ping = False
+        await w.record(websocket=Sockets.RECORD)
+        await run()
+        ping = True
+        await w.stop()
+        await w.replay(pace=Pace.REAL)
+        heard, took_s = await run()
+        assert heard == [WSMsgType.PONG, WSMsgType.TEXT]
+        assert took_s >= wait_s * 0.9
+        await w.replay(pace=Pace.FAST)
+        heard, took_s = await run()
+        assert set(heard) == {WSMsgType.PONG, WSMsgType.TEXT}
+        assert took_s < wait_s
