@@ -14,6 +14,10 @@ CHUNK_BYTES = 1024 * 1024
 """Largest Chunk record."""
 
 
+LARGE_PIECE_BYTES = 4 * 1024 * 1024
+"""Boundaries kept of a large body whose length was declared: where a socket was read says nothing of it then (T-I5)."""
+
+
 class State(Enum):
     """Of one message."""
 
@@ -39,6 +43,7 @@ class Message:
         self._stream: StreamRedactor | None = None
         self._sha = hashlib.sha256()
         self._kept_bytes = 0
+        self._joins = False
 
     @property
     def streaming(self) -> bool:
@@ -48,22 +53,38 @@ class Message:
         if not data:
             return ()
         self.size_bytes += len(data)
-        if len(self._sizes) < limits.PIECES:
+        joined = len(self._sizes) >= limits.PIECES or (self._joins and self._sizes[-1] < LARGE_PIECE_BYTES)
+        if joined:
+            self._sizes[-1] += len(data)
+        else:
             self._sizes.append(len(data))
             self._offsets.append(offset_us)
-        else:
-            self._sizes[-1] += len(data)
         if self._stream is not None:
             return self._out(self._feed(data))
         self.held += data
         if len(self.held) <= limits.BODY_IN_MEMORY_BYTES:
             return ()
         self._stream = self._redactor.streaming(self.fields, self._side)
+        self._joins = any(name.lower() == b"content-length" for name, _ in self.fields)
+        if self._joins:
+            self._join()
         if withhold:
             self._stream.withheld = "a login's body, too large to be read"
         whole = bytes(self.held)
         self.held = bytearray()
         return self._out(self._feed(whole))
+
+    def _join(self) -> None:
+        """Join the boundaries so far: each stretch of LARGE_PIECE_BYTES keeps the time of its first byte."""
+        sizes: list[int] = []
+        offsets: list[int] = []
+        for size, offset in zip(self._sizes, self._offsets, strict=True):
+            if sizes and sizes[-1] < LARGE_PIECE_BYTES:
+                sizes[-1] += size
+            else:
+                sizes.append(size)
+                offsets.append(offset)
+        self._sizes, self._offsets = sizes, offsets
 
     def _feed(self, data: bytes) -> bytes:
         assert self._stream is not None

@@ -46,3 +46,18 @@ def test_a_login_too_large_to_read_leaves_only_a_digest(monkeypatch: pytest.Monk
     assert kept.startswith(b"_2T.opq.")
     assert body.size_bytes == len(kept) == 32
     assert told.withheld
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_large_body_keeps_few_boundaries_where_its_length_was_declared(monkeypatch: pytest.MonkeyPatch, declared: bool) -> None:
+    """T-I5: what a second recording of a large file adds is not its socket reads; a stream's own boundaries are never joined."""
+    monkeypatch.setattr(limits, "BODY_IN_MEMORY_BYTES", 64 * 1024)
+    monkeypatch.setattr("secondtake.cassettes.message.LARGE_PIECE_BYTES", 32 * 1024)
+    made = message()
+    made.fields = ((b"Content-Length", b"262144"),) if declared else ((b"Content-Type", b"text/event-stream"),)
+    for number in range(256):
+        made.piece(bytes(1024), number * 10, withhold=False)
+    _, _, body = made.finish()
+    assert sum(piece.size_bytes for piece in body.pieces) == body.size_bytes == 262144
+    assert len(body.pieces) == (8 if declared else 256)
+    assert [piece.offset_us for piece in body.pieces][:2] == ([0, 320] if declared else [0, 10])
