@@ -12,7 +12,7 @@ from secondtake.harness.results import Verdict, WouldAct
 
 
 class Exit(IntEnum):
-    """Every exit code that is ours; `record` and `replay` pass on any other from the agent."""
+    """Every exit code that is ours; `record`, `replay` and `retake` pass on any other from the agent."""
 
     CLEAN = 0
     USAGE = 64

@@ -74,7 +74,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
 
 def _epilog() -> str:
     rows = "\n".join(f"  {int(code):>3}  {MEANINGS[code]}" for code in Exit if code not in {Exit.INTERRUPTED, Exit.OUTPUT_CLOSED})
-    return f"\b\nExit codes (record and replay otherwise exit as their agent did):\n{rows}"
+    return f"\b\nExit codes (record, replay and retake otherwise exit as their agent did):\n{rows}"
 
 
 @click.group(cls=LazyGroup, epilog=_epilog(), context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
