@@ -16,6 +16,7 @@ from secondtake.cassettes.history import recorded
 from secondtake.cassettes.pins import PinClass, provider_of
 from secondtake.cassettes.stops import PRICES_BYTES, Price, Stops, read_prices
 from secondtake.cassettes.swap import check_rules
+from secondtake.harness.results import Used
 from secondtake.harness.toolcalls import content_of, kept_decoded, model_exchanges
 from secondtake.proxy.credentials import Credentials, FromCommand, FromEnvironment, Learns
 from secondtake.proxy.retake import Retake
@@ -52,6 +53,14 @@ class Cast:
         if recast.strip_reasoning:
             found.append("reasoning stripped")
         return tuple(dict.fromkeys(found))
+
+    @property
+    def used(self) -> Used:
+        """What the calls took so far."""
+        stops = self.retake.stops
+        priced = self.recast.bounds.prices is not None
+        unknown = not priced or bool(stops.unpriced)
+        return Used(stops.tokens, stops.uncounted, None if unknown else stops.cost, tuple(stops.unpriced) if priced else (), priced)
 
     def told(self, redacted: Callable[[str], str]) -> dict[str, object]:
         """What a take says of its cast: plain values, no credential."""

@@ -197,6 +197,9 @@ def _close(stage: Stage, asked: Decision, taking: Retaking, outcome: Outcome, eq
             "decision": asked.call.exchange.seq,
             "step": asked.step,
             "stopped": stopped,
+            "tokens": taking.cast.used.tokens,
+            "uncounted": taking.cast.used.uncounted,
+            "cost": taking.cast.used.cost,
         }
     )
     recorded = _choice(asked.call.answer)
@@ -220,6 +223,7 @@ def _close(stage: Stage, asked: Decision, taking: Retaking, outcome: Outcome, eq
         stopped=stopped,
         labels=taking.cast.labels,
         problems=tuple(problems),
+        used=taking.cast.used,
     )
 
 

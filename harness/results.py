@@ -133,6 +133,22 @@ class LiveCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What live model calls took. What an answer did not say is not taken for nothing."""
+
+    tokens: int
+    """In and out, of the answers that said."""
+    uncounted: int = 0
+    """Answers that did not say, or did not finish saying, how many."""
+    cost: float | None = None
+    """By the prices that were given; None where a price or a count is unknown."""
+    unpriced: tuple[str, ...] = ()
+    """Models whose calls have no known cost."""
+    priced: bool = False
+    """Prices were given."""
+
+
+@dataclass(frozen=True, slots=True)
 class Retaken:
     """A retake that ended. The counts in `answered` add up to `requests`; those that are live are `calls`."""
 
@@ -155,6 +171,7 @@ class Retaken:
     elapsed_us: int
     ran_in: Path | None = None
     problems: tuple[Problem, ...] = ()
+    used: Used = Used(0)
 
     @property
     def mismatches(self) -> tuple[LiveCall, ...]:
@@ -219,6 +236,7 @@ class Probed:
     stopped: str | None
     labels: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
+    used: Used = Used(0)
 
     @property
     def verdict(self) -> Verdict:

@@ -116,6 +116,9 @@ class Retaking:
                 "model_calls": len(calls),
                 "infrastructure": sum(call.infrastructure is not None for call in calls),
                 "stopped": stopped,
+                "tokens": cast.used.tokens,
+                "uncounted": cast.used.uncounted,
+                "cost": cast.used.cost,
             }
         )
         failed = outcome.failed or self.writer.failed
@@ -138,6 +141,7 @@ class Retaking:
             elapsed_us=played.elapsed_us,
             ran_in=ran_in,
             problems=problems,
+            used=cast.used,
         )
 
     def _problems(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from secondtake.cli.render.escape import visible_line
+from secondtake.cli.render.retake import used_fields, used_line
 from secondtake.cli.render.summary import problem_fields, problem_lines
 from secondtake.cli.render.words import count
 from secondtake.harness.results import Arm, Choice, Probed
@@ -51,6 +52,7 @@ def tail_lines(result: Probed, *, again: str) -> Iterator[str]:
     sent = sum(arm.sent for arm in result.arms)
     labels = f" ({', '.join(result.labels)})" if result.labels else ""
     yield ""
+    yield used_line(result.used)
     yield visible_line(f"{count(sent, 'call')}, kept as {result.name}{labels}: secondtake show {result.name}{again}")
     yield from problem_lines(result.problems)
 
@@ -68,6 +70,7 @@ def fields(result: Probed) -> dict[str, object]:
         "recorded": None if result.recorded is None else _calls(result.recorded),
         "arms": [_arm(arm) for arm in result.arms],
         "stopped": result.stopped,
+        "used": used_fields(result.used),
         "labels": list(result.labels),
         "problems": [problem_fields(problem) for problem in result.problems],
     }

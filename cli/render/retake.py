@@ -8,7 +8,7 @@ from secondtake.cassettes.exchange import Answered
 from secondtake.cli.render.escape import visible_line
 from secondtake.cli.render.summary import LISTED, miss_fields, miss_lines, problem_fields, problem_lines, unplayed_fields
 from secondtake.cli.render.words import count, duration
-from secondtake.harness.results import LiveCall, Retaken, Verdict
+from secondtake.harness.results import LiveCall, Retaken, Used, Verdict
 
 
 def started_line(name: str, parent: str, labels: tuple[str, ...]) -> str:
@@ -43,6 +43,7 @@ def retaken_lines(result: Retaken, *, again: str) -> Iterator[str]:
             yield visible_line(f"  {call_line(call)}")
         if len(result.calls) > LISTED:
             yield f"  … and {len(result.calls) - LISTED} more"
+        yield f"  {used_line(result.used)}"
     yield from miss_lines(result.misses)
     if result.unplayed:
         yield ""
@@ -66,6 +67,23 @@ def call_line(call: LiveCall) -> str:
     return f"{line}, {', '.join(marks)}" if marks else line
 
 
+def used_line(used: Used) -> str:
+    """Return what live calls took; what is unknown is said to be."""
+    uncounted = f" and those of {count(used.uncounted, 'answer')} that did not say" if used.uncounted else ""
+    if not used.priced:
+        cost = ""
+    elif used.cost is not None:
+        cost = f", cost {used.cost:.4f}"
+    else:
+        cost = f", cost unknown ({', '.join(used.unpriced)})"
+    return visible_line(f"{used.tokens:,} tokens{uncounted}{cost}")
+
+
+def used_fields(used: Used) -> dict[str, object]:
+    """Return what live calls took as an object."""
+    return {"tokens": used.tokens, "uncounted": used.uncounted, "cost": used.cost, "unpriced": list(used.unpriced)}
+
+
 def _labelled(labels: tuple[str, ...]) -> str:
     return f" ({', '.join(labels)})" if labels else ""
 
@@ -86,6 +104,7 @@ def retaken_fields(result: Retaken) -> dict[str, object]:
         "infrastructure": len(result.infrastructure),
         "unswapped": list(result.unswapped),
         "stopped": result.stopped,
+        "used": used_fields(result.used),
         "labels": list(result.labels),
         "misses": miss_fields(result.misses),
         "unplayed": unplayed_fields(result.unplayed),

@@ -163,6 +163,8 @@ def test_a_stopping_rule_ends_in_a_refusal_that_the_agent_understands(
         assert result.stopped is not None
         assert result.stopped.startswith(word)
         assert len(made.provider.seen) == len(result.calls) == most
+        assert (result.used.tokens > 0) is (most > 0)
+        assert (result.used.cost is not None) is (given.prices is not None)
         with made.stage.store.open(result.name) as take:
             assert take.meta["stopped"] == result.stopped
             last = take.exchange(max(row.seq for row in take.rows))

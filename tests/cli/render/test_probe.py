@@ -53,7 +53,7 @@ def test_it_says_what_was_asked_then_and_where_it_is_kept() -> None:
         '  then       run {"command":"make"}',
         "",
     ]
-    assert list(tail_lines(PROBED, again=" --store s"))[1] == (
+    assert list(tail_lines(PROBED, again=" --store s"))[2] == (
         "6 calls, kept as incident-probe-1 (unpinned: b): secondtake show incident-probe-1 --store s"
     )
 

@@ -8,8 +8,8 @@ import pytest
 
 from secondtake.cassettes.exchange import Answered, Channel
 from secondtake.cli.render.objects import as_line
-from secondtake.cli.render.retake import announced_lines, call_line, retaken_fields, retaken_lines, started_line
-from secondtake.harness.results import LiveCall, Missed, Problem, Retaken, Unplayed, Verdict
+from secondtake.cli.render.retake import announced_lines, call_line, retaken_fields, retaken_lines, started_line, used_line
+from secondtake.harness.results import LiveCall, Missed, Problem, Retaken, Unplayed, Used, Verdict
 
 CALL = LiveCall(1, 1, "anthropic", ("old",), "new-20260101", ("new-20260101",), "medium", True, 200, False, None, False, False, None)
 
@@ -93,3 +93,16 @@ def test_in_place_it_says_first_what_was_asked_for_then() -> None:
     assert lines[-1] == "  … and 2 more"
     assert len(lines) == 12
     assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("used", "line"),
+    [
+        (Used(1234), "1,234 tokens"),
+        (Used(10, 1, 0.25, (), True), "10 tokens and those of 1 answer that did not say, cost 0.2500"),
+        (Used(10, 0, None, ("new",), True), "10 tokens, cost unknown (new)"),
+    ],
+)
+def test_what_was_spent_is_said_and_what_is_unknown_too(used: Used, line: str) -> None:
+    """Issue 3.5: unknown prices are shown as unknown."""
+    assert used_line(used) == line
