@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from secondtake.cli.wire import PACES
-from secondtake.proxy.policy import Pace
+from secondtake.cli.wire import PACES, SOCKETS
+from secondtake.proxy.policy import Pace, Sockets
 from tests.cli.scenes import Command
 
 
-def test_the_paces_are_those_of_the_wire() -> None:
-    """The choice is written out so that --help does not load the proxy."""
+def test_the_choices_are_those_of_the_wire() -> None:
+    """They are written out so that --help does not load the proxy."""
     assert set(PACES) == {str(pace) for pace in Pace}
+    assert set(SOCKETS) == {str(choice) for choice in Sockets}
 
 
 @pytest.mark.parametrize("url", ["web.example", "ftp://x", "http://", "http://x:99999", "http://[::1", "http://u:p@x"])

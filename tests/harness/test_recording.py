@@ -10,9 +10,10 @@ import pytest
 from secondtake.cassettes.errors import NameTaken
 from secondtake.harness.equipment import equipped
 from secondtake.harness.plan import HostRules, Naming
-from secondtake.harness.recording import Take, begin
+from secondtake.harness.recording import Take, begin, recording_proxy
 from secondtake.harness.results import Verdict
 from secondtake.proxy.outcome import Outcome
+from secondtake.proxy.policy import Sockets
 from tests.harness.stages import stage_in
 
 
@@ -36,6 +37,18 @@ def test_a_recording_says_what_it_is_of(tmp_path: Path) -> None:
     assert meta["routes"] == {"web.example": "http://127.0.0.1:1"}
     assert secret not in repr(meta)
     assert meta["agent_status"] == 0
+
+
+@pytest.mark.parametrize("websocket", list(Sockets))
+def test_whether_sockets_are_kept_is_as_asked(tmp_path: Path, websocket: Sockets) -> None:
+    """Issue 3.6: `--websocket record`; the recording says so."""
+    stage, wire = stage_in(tmp_path), HostRules(websocket=str(websocket))
+    with equipped(stage) as equipment:
+        assert recording_proxy(stage, wire, equipment, port=0).settings.websocket is websocket
+        take = begin(stage, Naming("one"), equipment, 4321, agent=(), wire=wire)
+    take.close(Outcome(), (), Path("/b"), None)
+    with take.stage.store.open("one") as cassette:
+        assert cassette.meta["websocket"] == str(websocket)
 
 
 def test_names_are_taken_made_up_replaced_or_sidestepped(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -83,10 +83,13 @@ class Provider:
         self.count = 0
         self.asked: list[dict[str, Any]] = []
         self.raw: list[str] = []
+        self.heads: list[Mapping[str, str]] = []
         self.drops_after = 0
         self.gate: asyncio.Event | None = None
 
     async def speak(self, socket: web.WebSocketResponse) -> None:
+        assert socket._req is not None
+        self.heads.append(socket._req.headers)
         tasks: list[asyncio.Task[None]] = []
         turns = 0
         async for message in socket:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from aiohttp import web
 
 from secondtake.cassettes.casting import Casting
-from secondtake.cassettes.exchange import Channel
+from secondtake.cassettes.exchange import Channel, Ending, Request
 from secondtake.cassettes.player import Player
 from secondtake.cassettes.stops import Stops
 from secondtake.proxy.addon import Wire
+from secondtake.proxy.credentials import NoCredential
 from secondtake.proxy.policy import Mode, Sockets
 from secondtake.proxy.retake import Retake
 from secondtake.proxy.settings import Settings
@@ -145,3 +147,54 @@ async def test_another_socket_is_played_in_a_retake_and_stands_on_the_take(tmp_p
         wire = await w.replay()
         assert await run() == "<a>"
         assert wire.outcome.clean
+
+
+class Held:
+    """A credential for one host, or none to be had; what was said of the answers."""
+
+    def __init__(self, why: str | None = None) -> None:
+        self.why = why
+        self.statuses: list[int] = []
+
+    async def apply(self, adapter: str, request: Request, content: bytes) -> Request:
+        if self.why is not None:
+            raise NoCredential(self.why)
+        assert (adapter, content) == ("openai-responses", b"")
+        return replace(request, fields=(*request.fields, (b"Authorization", b"Bearer real")))
+
+    def answered(self, status: int) -> None:
+        self.statuses.append(status)
+
+
+async def test_the_real_credential_goes_on_the_upgrade_and_nowhere_else(tmp_path: Path) -> None:
+    """DESIGN 5: to the one host it is for; it is not on the take."""
+    provider = Provider()
+    async with world(tmp_path, {}) as w, served(w, "/v1/responses", provider.speak) as url:
+        await recorded(w, url)
+        take, held = MemoryWriter(), Held()
+        await retake(w, take, credentials=held)
+        async with dialled(w, url) as socket:
+            await ask(socket, create("one"))
+        await w.stop()
+        assert provider.heads[0].get("Authorization") is None
+        assert provider.heads[1]["Authorization"] == "Bearer real"
+        assert "Bearer real" not in repr(take.exchanges)
+        assert held.statuses[0] == 101
+
+
+async def test_a_socket_without_its_credential_is_not_dialled(tmp_path: Path) -> None:
+    """The provider's own refusal, which is not tried again; the take says why."""
+    provider = Provider()
+    async with world(tmp_path, {}) as w, served(w, "/v1/responses", provider.speak) as url:
+        await recorded(w, url)
+        take = MemoryWriter()
+        wire = await retake(w, take, credentials=Held("the variable KEY is not set"))
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            async with dialled(w, url):
+                pass
+        await w.stop()
+        assert refused.value.status == 400
+        assert w.origin.connections == 1
+        assert wire.retake is not None
+        assert wire.retake.refused == ["the variable KEY is not set"]
+        assert take.exchanges[0].ended is Ending.REFUSED
