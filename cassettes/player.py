@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Protocol
 
 from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
@@ -101,7 +102,8 @@ class Session:
     def unplayed(self) -> list[Row]:
         """Recorded exchanges that had an answer and were not given, in order of request start.
 
-        Left out are accidents (a download that was cut) that a whole answer took the place of, and telemetry, which is never counted.
+        Left out are accidents (a download that was cut) that a whole answer took the place of, telemetry, which is never counted, and a
+        model's WebSocket that was refused: it is refused again without asking the cassette.
         """
         catalogue = self._catalogue
         return [
@@ -111,6 +113,7 @@ class Session:
             and row.status is not None
             and row.channel is not Channel.TELEMETRY
             and position not in catalogue.superseded
+            and not (row.synthetic and row.status == HTTPStatus.UPGRADE_REQUIRED)
         ]
 
     # ---- recorded answers

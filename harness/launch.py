@@ -64,6 +64,8 @@ class Finished:
     interrupted: bool
     strays: int
     left: int
+    stopped: bool = False
+    """`stop` was set before it had ended."""
 
 
 @dataclass(slots=True)
@@ -94,6 +96,7 @@ async def launch(
     stdout: int | IO[bytes] | None = None,
     stderr: int | IO[bytes] | None = None,
     timeout_s: float | None = None,
+    stop: asyncio.Event | None = None,
     grace_s: float = GRACE_S,
     forward_signals: bool = True,
     on_start: Callable[[int], None] = lambda _pid: None,
@@ -103,7 +106,7 @@ async def launch(
     `stdout` and `stderr` are descriptors or files, None ours. `forward_signals` takes SIGINT, SIGTERM and SIGHUP for the time of the
     call (main thread only; handlers set by `loop.add_signal_handler` are lost: such a caller passes False and cancels instead). A
     signal that we ignore (nohup) stays ignored, for us and for the agent. Cancelling ends the whole tree, and then raises.
-    If we are killed, the tree is ended too.
+    If we are killed, the tree is ended too. `stop`, once set, ends the tree as `timeout_s` does.
 
     Raises:
         NotStarted: there is no such command, or it or `cwd` cannot be used.
@@ -129,13 +132,15 @@ async def launch(
     order = {"argv": list(command), "env": dict(env), "cwd": where, "session": not shared, "grace_s": grace_s}
     text = json.dumps(order).encode()
     ending = asyncio.ensure_future(_ended(reader, on_start))
-    timed_out = False
+    asked = asyncio.ensure_future((stop or asyncio.Event()).wait())
+    timed_out = stopped = False
     with _terminal_kept(shared), _signals_taken(link, shared, grace_s) if forward_signals else contextlib.nullcontext():
         try:
             writer.write(len(text).to_bytes(4, "big") + text)
-            await asyncio.wait({ending}, timeout=timeout_s)
+            await asyncio.wait({ending, asked}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
             if not ending.done():
-                timed_out = True
+                stopped = asked.done()
+                timed_out = not stopped
                 link.end()
                 await asyncio.wait({ending})
         except asyncio.CancelledError:
@@ -143,6 +148,7 @@ async def launch(
             raise
         finally:
             writer.close()
+            asked.cancel()
             for timer in link.timers:
                 timer.cancel()
             await _uncancelled(asyncio.ensure_future(keeper.wait()))
@@ -160,6 +166,7 @@ async def launch(
         interrupted=link.interrupted,
         strays=report.get("strays", 0),
         left=report.get("left", 0),
+        stopped=stopped,
     )
 
 

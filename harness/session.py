@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
+from secondtake.harness import stopping
 from secondtake.harness.cast import cast_of
 from secondtake.harness.equipment import Equipment, dummies, equipped
 from secondtake.harness.launch import NotStarted, launch
@@ -93,10 +94,13 @@ async def replay_session(
     *,
     pace: Pace,
     where: Where,
+    keep_going: bool = False,
     announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
     stdout: IO[bytes] | int | None = None,
 ) -> Replayed:
     """Run `agent` against a cassette. `announce` gets the recorded tool calls before an agent runs in place.
+
+    Soon after a model call that missed the agent is ended, unless `keep_going`.
 
     Raises:
         WouldAct: the recorded model calls tools, and no scratch copy was asked for, or they would act outside of it.
@@ -112,12 +116,19 @@ async def replay_session(
             port = await proxy.start()
             proxy.wire.attach(player=player_for(equipment, cassette, port, standing.cwd))
             begun_s = stage.monotonic_s()
+            stop = stopping.StopOnMiss(stopping.STOP_AFTER_S)
+            if not keep_going:
+                proxy.wire.on_miss = stop
             try:
-                finished = await launch((*standing.prefix, *agent), env=equipment.child(port), cwd=standing.cwd, stdout=stdout)
+                finished = await launch(
+                    (*standing.prefix, *agent), env=equipment.child(port), cwd=standing.cwd, stdout=stdout, stop=stop.event
+                )
             finally:
+                stop.close()
                 outcome = await proxy.stop()
             kept = standing.copy if where.keep else None
-            return replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept)
+            result = replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept)
+            return replace(result, problems=(*result.problems, *stopping.notes(finished)))
 
 
 async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None]) -> Replayed:

@@ -77,6 +77,8 @@ class Wire:
         self.refusals = Refusals()
         self.retake = retake
         self.outcome = Outcome()
+        self.on_miss: Callable[[Missed], None] = lambda _missed: None
+        """Told of each miss when it is counted, which is before the client is."""
         self.routes = Routes.of(settings.routes)
         self.upstream = settings.upstream
         self.rules = addresses.Rules(loopback=settings.loopback)
@@ -328,8 +330,13 @@ class Wire:
         missed = decision.reason in ("miss", "names-disagree")
         self.counted(channel, Answered.MISS if missed else Answered.LOCAL)
         if decision.miss is not None and decision.reason == "miss":
-            url = self.redactor.request(request)[0].url
-            self.outcome.misses.append(Missed(self.outcome.requests, request.method, url, channel, decision.miss))
+            self.missed(request, channel, decision.miss)
+
+    def missed(self, request: Request, channel: Channel, miss: Miss) -> None:
+        """The request counted last could not be answered from the cassette."""
+        missed = Missed(self.outcome.requests, request.method, self.redactor.request(request)[0].url, channel, miss)
+        self.outcome.misses.append(missed)
+        self.on_miss(missed)
 
     def unreachable(self, request: Request, why: str) -> None:
         """No origin answered."""

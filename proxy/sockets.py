@@ -34,7 +34,6 @@ from secondtake.proxy.commands import Await, ResponseAbort, ResponseHead
 from secondtake.proxy.framing import frame_response
 from secondtake.proxy.handler import BEHIND_BYTES
 from secondtake.proxy.live import LivePart
-from secondtake.proxy.outcome import Missed
 from secondtake.proxy.policy import Pace, Refuse
 from secondtake.proxy.retake import Claim, Listener, Outgoing, details
 from secondtake.proxy.taps import Tap
@@ -156,8 +155,7 @@ class PlayedSocket:
         wire = self.stream.wire
         self.count(Answered.MISS)
         wire.outcome.refused[str(miss.kind)] += 1
-        url = wire.redactor.request(self.request)[0].url
-        wire.outcome.misses.append(Missed(wire.outcome.requests, self.request.method, url, self.channel, miss))
+        wire.missed(self.request, self.channel, miss)
         if self.tap is not None:
             self.tap.tape.answered(Answered.MISS)
             self.tap.tape.detail("miss", str(miss.kind))

@@ -20,14 +20,18 @@ from secondtake.harness.plan import Where
 )
 @click.option("--in-place", is_flag=True, help="Run here, although the recorded model calls tools; says first what they would do.")
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
+@click.option("--keep-going", is_flag=True, help="Let the agent go on after a model call that missed.")
 @pace_option
 @surface_options
 @click.pass_context
-def command(context: click.Context, surface: Surface, name: str, workspace: Path | None, in_place: bool, keep: bool, pace: str) -> int:
+def command(
+    context: click.Context, surface: Surface, name: str, workspace: Path | None, in_place: bool, keep: bool, keep_going: bool, pace: str
+) -> int:
     """Run an agent against a cassette. Nothing leaves this machine.
 
     Everything after `--` is the agent's command. A recording whose model calls tools runs in a scratch copy, or not at all: give
     --workspace DIR, or --in-place where that is what you want. Exits with the agent's own status when every request was answered.
+    After a model call that missed, an agent that does not end by itself within two seconds is ended.
     """
     import asyncio
 
@@ -47,7 +51,10 @@ def command(context: click.Context, surface: Surface, name: str, workspace: Path
             surface.say(line)
 
     stdout = sys.stderr.fileno() if surface.json else None
-    result = asyncio.run(replay_session(stage_of(surface), name, agent, pace=Pace(pace), where=where, announce=announce, stdout=stdout))
+    played = replay_session(
+        stage_of(surface), name, agent, pace=Pace(pace), where=where, keep_going=keep_going, announce=announce, stdout=stdout
+    )
+    result = asyncio.run(played)
     code = exit_of(result.verdict, result.agent_status)
     if surface.json:
         from secondtake.cli.render.objects import as_line

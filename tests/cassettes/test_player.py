@@ -250,6 +250,14 @@ def test_what_was_not_played_is_listed_with_its_position() -> None:
     assert list(cassette.rows) == before
 
 
+def test_a_socket_that_was_refused_is_not_missing() -> None:
+    """AGENTS 5.12: it is refused in a replay as it was in the recording, without the cassette."""
+    cassette = MemoryCassette()
+    cassette.record(ask("/v1/responses"), replace(ok(status=426), synthetic=True))
+    cassette.record(ask("/v1/responses"), ok(status=426))
+    assert [row.seq for row in start(cassette).unplayed()] == [2]
+
+
 @pytest.mark.parametrize("other", [{"host": "127.0.0.1"}, {"port": 8443}, {"scheme": "http"}])
 def test_scheme_host_and_port_are_those_the_client_asked_for(other: dict[str, object]) -> None:
     """T-A15."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from secondtake.harness.launch import NotStarted, Stdin, launch
+from secondtake.harness.launch import Finished, NotStarted, Stdin, launch
 from tests.harness.processes import COUNTING, DRIVER, ENV, ROOT, SH, Pipe, daemon, driven, lines_until, python, run
 
 
@@ -31,6 +31,17 @@ def test_the_agents_own_status_comes_back(command: str, status: int, number: int
     """DESIGN 7: `record` exits with the agent's own status; a signal is 128+n."""
     finished = run(SH, "-c", command)
     assert (finished.status, finished.signal, finished.timed_out, finished.strays, finished.left) == (status, number, False, 0, 0)
+
+
+def test_an_agent_is_ended_when_it_is_asked_for() -> None:
+    """Issue 4: an agent that has left the recording does not go on for minutes."""
+
+    async def ended() -> Finished:
+        stop = asyncio.Event()
+        return await launch([SH, "-c", "sleep 60"], env=ENV, stop=stop, on_start=lambda _pid: stop.set())
+
+    finished = asyncio.run(ended())
+    assert (finished.status, finished.stopped, finished.timed_out, finished.left) == (143, True, False, 0)
 
 
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from secondtake.cassettes.store import Store
-from secondtake.harness import standin
-from tests.cli.scenes import GET, Command, keep, python, sample
+from secondtake.harness import standin, stopping
+from tests.cli.scenes import ASK, GET, Command, keep, python, sample
 
 pytestmark = pytest.mark.loopback
 
@@ -41,6 +41,33 @@ def test_a_miss_is_named_with_the_nearest_and_exits_103(command: Command, route:
     assert [row["seq"] for row in said["unplayed"]] == [1]
     assert "miss (new-resource): GET https://web.example/never\n  closest: exchange 1" in replayed.err
     assert origin.asked == asked  # type: ignore[attr-defined]
+
+
+PERSISTENT = """
+import sys, time, urllib.error, urllib.request as r
+for left in range(int(sys.argv[1]), 0, -1):
+    try:
+        r.urlopen(r.Request("https://api.provider.example/v1/messages", headers={"x-api-key": "k"}, data=MODEL), timeout=20)
+    except urllib.error.HTTPError as error:
+        print(error.code, flush=True)
+    time.sleep(0.02)
+sys.exit(9)
+"""
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 143), (("--keep-going",), 9)])
+def test_an_agent_that_will_not_take_a_miss_is_ended(
+    command: Command, store: Store, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], status: int
+) -> None:
+    """Issue 4, AGENTS 5.10: who asks on and on after a model call that missed is ended, unless told otherwise."""
+    monkeypatch.setattr(stopping, "STOP_AFTER_S", 0.1)
+    code = "MODEL = " + repr(ASK.replace(b"fix it", b"break it")) + PERSISTENT
+    tries = "3" if options else "3000"
+    replayed = command("replay", "incident", "--json", "--in-place", *options, *python(code, tries))
+    said = json.loads(replayed.out.splitlines()[-1])
+    assert (said["exit_code"], said.get("agent_status")) == (103, status), replayed
+    assert said["misses"][0]["channel"] == "model"
+    assert [problem["kind"] for problem in said["problems"]] == ([] if options else ["stopped"])
 
 
 def test_an_agent_that_prints_its_environment_is_matched_all_the_same(
