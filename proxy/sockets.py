@@ -64,7 +64,8 @@ class PlayedSocket:
         self.order = 0
         self.unflushed = 0
         self.closing = False
-        self.ending = Ending.COMPLETE
+        self.patience_us = 0
+        """Until when the client's close is waited for."""
 
     # -- the upgrade ---------------------------------------------------------------------------------------------------
 
@@ -209,6 +210,7 @@ class PlayedSocket:
         self.unflushed += len(data)
         if message.opcode is Opcode.CLOSE and not self.closing:
             self.closing = True
+            self.patience_us = stream.wire.now_us() + int(CLOSE_S * 1e6)
             yield commands.RequestWakeup(CLOSE_S)
         elif self.unflushed >= BEHIND_BYTES:
             self.unflushed = 0
@@ -241,10 +243,10 @@ class PlayedSocket:
         yield from self.over()
 
     def wakeup(self) -> Commands:
-        if self.closing:
-            yield from self.over()
-        else:
+        if not self.closing:
             yield from self.flush()
+        elif self.stream.wire.now_us() >= self.patience_us:
+            yield from self.over()
 
     def request_trailers(self, trailers: Fields) -> Commands:
         yield from ()

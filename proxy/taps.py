@@ -59,6 +59,8 @@ class Tap:
         self._readers = {Side.REQUEST: Reader(masked=True), Side.RESPONSE: Reader(masked=False)}
         self._broken: set[Side] = set()
         self._closing = False
+        self._turns: lanes.Lanes[int] | None = None
+        """Of a model's socket: the calls on it."""
         self._full = False
         tape.detail(frames.DETAIL, self._log.table)
 
@@ -98,17 +100,32 @@ class Tap:
         content, redactions = kept
         self._closing = self._closing or opcode == Opcode.CLOSE
         self.tape.redacted(redactions)
+        if self._channel is Channel.MODEL and not cut:
+            self._follow(side, opcode, data)
         if side is Side.REQUEST:
-            if self._channel is Channel.MODEL and lanes.creates(lanes.parsed(opcode, data)):
-                adapter = adapters.recognise(lanes.as_request(self._request), data)
-                if adapter is not None:
-                    self.tape.reads_as(adapter)
             self.tape.request_piece(content)
         else:
             self.tape.response_piece(content)
 
+    def _follow(self, side: Side, opcode: int, data: bytes) -> None:
+        """Know which calls are open, and by the first of them what is spoken."""
+        told = lanes.parsed(opcode, data)
+        if side is Side.RESPONSE:
+            if self._turns is not None and opcode == Opcode.TEXT:
+                self._turns.said(told)
+        elif lanes.creates(told):
+            if self._turns is None:
+                self._turns = lanes.Lanes()
+                adapter = adapters.recognise(lanes.as_request(self._request), data)
+                if adapter is not None:
+                    self.tape.reads_as(adapter)
+            self._turns.begin(lanes.lane_of(told), 0)
+
     def finish(self, how: Ending) -> Ending:
-        """The connection is over: who ended it, and how that ends the exchange. A close frame makes any end a good one."""
+        """The connection is over: who ended it, and how that ends the exchange.
+
+        A close frame makes any end a good one, and so does a client that leaves when every call was answered to its end (Codex does).
+        """
         if self.tape.ended is not None:
             return how
         for side, reader in self._readers.items():
@@ -119,4 +136,6 @@ class Tap:
             return Ending.COMPLETE
         left = how is Ending.CLIENT_LEFT
         self._log.over(Over.CLIENT if left else Over.ORIGIN)
+        if left and self._turns is not None and not any(True for _ in self._turns.unfinished()):
+            return Ending.COMPLETE
         return how if left else Ending.RESET

@@ -242,6 +242,7 @@ async def test_a_chain_is_played_across_any_reconnect(tmp_path: Path, pace: Pace
         first = await codex(w, url, hop=3)
         await w.stop()
         assert [exchange.adapter for exchange in w.writer.exchanges] == ["openai-responses"] * 2
+        assert [exchange.ended for exchange in w.writer.exchanges] == [Ending.COMPLETE] * 2  # Codex always leaves like this
         assert {exchange.channel for exchange in w.writer.exchanges} == {Channel.MODEL}
         await w.stop()
         wire = await w.replay(pace=pace)

@@ -89,6 +89,15 @@ async def test_after_a_close_frame_any_end_is_a_good_one(how: Ending) -> None:
     assert (exchange.ended, frames.ended_by(exchange)) == (Ending.COMPLETE, "closed")
 
 
+async def test_a_client_that_leaves_when_every_call_was_answered_leaves_nothing_cut() -> None:
+    """AGENTS 3: Codex drops its socket at the end; the same as an answer over HTTP whose last event was relayed."""
+    socket = Socket()
+    socket.tap.request_piece(sent('{"type":"response.create","model":"m","input":"x"}'))
+    socket.tap.response_piece(said('{"type":"response.created"}') + said('{"type":"response.completed"}'))
+    exchange = socket.end(Ending.CLIENT_LEFT)
+    assert (exchange.ended, frames.ended_by(exchange)) == (Ending.COMPLETE, "client")
+
+
 async def test_a_recorder_that_stops_first_leaves_a_list_without_an_end() -> None:
     """The list stands on the exchange from the beginning: nobody has to hand it in."""
     socket = Socket()
