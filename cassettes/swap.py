@@ -125,7 +125,7 @@ def prepare(
     sent = content if body == plain else encode(body, names)
     fields, dropped = _fields(request.fields, wanted, len(sent), changed=sent != content)
     notes += dropped
-    main = next(place for place in reversed(asked.places) if place.kind is PlaceKind.MODEL and place.id == asked.model)
+    main = next(place for place in asked.places if place.kind is PlaceKind.MODEL and place.id == asked.model)
     ids = (main.id, *(place.id for place in changes))
     pins = (changes[main], *changes.values())
     return Swap(
