@@ -20,6 +20,7 @@ from secondtake.harness.results import Used
 from secondtake.harness.toolcalls import content_of, kept_decoded, model_exchanges
 from secondtake.proxy.credentials import Credentials, FromCommand, FromEnvironment, Learns
 from secondtake.proxy.retake import Retake
+from secondtake.proxy.signing import Signer
 
 if TYPE_CHECKING:
     from secondtake.cassettes.exchange import Exchange
@@ -131,6 +132,7 @@ def cast_of(stage: Stage, cassette: Recorded, recast: Recast, redactor: Learns, 
             gateway=recast.gateway,
             earlier=earlier,
             credentials=credentials_of(stage, recast, places, redactor),
+            signer=Signer(stage.environ, redactor=redactor, now=stage.now),
         ),
         (casting,),
     )

@@ -148,7 +148,7 @@ class PlayedPart:
         if isinstance(outgoing, str):
             yield from self.refuse(Refuse(f"not swapped: {outgoing}", adapter=claim.adapter))
             return
-        if retake.credentials is not None:
+        if retake.unready(self.request, content or b"", outgoing):
             ready = outgoing
             sent = yield Await(lambda: retake.authorised(ready))
             if isinstance(sent, str):

@@ -19,6 +19,7 @@ from secondtake.cassettes.ownership import Given
 from secondtake.cassettes.stops import Stops, Tripped
 from secondtake.cassettes.swap import Refused, prepare
 from secondtake.cassettes.verdicts import Verdict, judge
+from secondtake.proxy.signing import Signer, needs_signature
 
 if TYPE_CHECKING:
     from secondtake.cassettes.history import Recorded
@@ -73,6 +74,7 @@ class Retake:
     from_step: int = 0
     gateway: str | None = None
     credentials: Credentials | None = None
+    signer: Signer | None = None
     steps: int = 0
     calls: list[ModelCall] = field(default_factory=list)
     tripped: Tripped | None = None
@@ -119,11 +121,19 @@ class Retake:
         self.refused.append(why)
         return why
 
+    def unready(self, request: Request, content: bytes, outgoing: Outgoing) -> bool:
+        """Whether what is sent in place of `request` needs a credential of the operator's, or a signature made anew (A-07)."""
+        return self.credentials is not None or needs_signature(request, outgoing.request, content_changed=outgoing.body != content)
+
     async def authorised(self, outgoing: Outgoing) -> Outgoing | str:
-        """The same with the real credential in place of the agent's, or why there is none."""
-        assert self.credentials is not None
+        """The same with the real credential in place of the agent's, or signed anew; or why that cannot be."""
         try:
-            request = await self.credentials.apply(outgoing.claim.adapter, outgoing.request, outgoing.body)
+            if self.credentials is not None:
+                request = await self.credentials.apply(outgoing.claim.adapter, outgoing.request, outgoing.body)
+            elif self.signer is not None:
+                request = await self.signer.sign(outgoing.request, outgoing.body)
+            else:
+                return "the agent's signature does not fit the swapped call"
         except RecordedError as error:
             return str(error)
         return replace(outgoing, request=request)

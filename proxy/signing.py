@@ -7,6 +7,7 @@ sign with, the call is answered here and nothing is sent. The signature itself i
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from secondtake.cassettes import sigv4
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import Fields, Request
 from secondtake.cassettes.sigv4 import Credentials
+from secondtake.proxy.credentials import Learns
 
 BEARER = "AWS_BEARER_TOKEN_BEDROCK"
 """Bedrock's own key; with it nothing is signed."""
@@ -36,6 +38,37 @@ class Bearer:
 type Key = Bearer | Credentials
 type Profiles = Callable[[str | None], Credentials | None]
 """Gives the keys of a profile (None: the default one), or None where it has none."""
+
+
+class Signer:
+    """Signs what an agent had signed and a swap has changed, with what the operator's environment has."""
+
+    def __init__(
+        self, environ: Mapping[str, str], *, redactor: Learns, now: Callable[[], datetime], profiles: Profiles | None = None
+    ) -> None:
+        self._environ = environ
+        self._redactor = redactor
+        self._now = now
+        self._profiles = profiles
+        self._asking = asyncio.Lock()
+        self._key: Key | None = None
+
+    async def sign(self, request: Request, content: bytes) -> Request:
+        """`request` as it can be sent with `content`. The key is looked up once, and never reaches the disk.
+
+        Raises:
+            Unsigned: there is nothing to sign with, or the request was signed for something else.
+        """
+        async with self._asking:
+            if self._key is None:
+                self._key = await asyncio.to_thread(ambient, self._environ, self._profiles)
+        if isinstance(self._key, Bearer):
+            self._redactor.learn("aws", self._key.token.encode(), BEARER)
+        elif self._key is not None:
+            for value in (self._key.secret_key, self._key.session_token):
+                if value:
+                    self._redactor.learn("aws", value.encode(), "AWS")
+        return resigned(request, content, credentials=self._key, when=self._now())
 
 
 def needs_signature(before: Request, sent: Request, *, content_changed: bool) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from secondtake.proxy.credentials import NoCredential
 from secondtake.proxy.policy import Mode
 from secondtake.proxy.retake import Retake
 from secondtake.proxy.settings import Settings
+from secondtake.proxy.signing import Signer
 from tests.proxy.world import HOST, Got, MemoryWriter, World, reply, simple, until, world
 
 OLD, NEW = "claude-sonnet-4-5-20250929", "claude-opus-4-6"
@@ -386,3 +388,44 @@ async def test_a_foreign_signature_is_refused_where_nobody_asked_for_it_to_go(tm
         await post(w, history())
         refused = await post(w, history(OLD))
         assert (refused.status, b"--strip-reasoning" in refused.body, len(model.bodies)) == (400, True, 1)
+
+
+BEDROCK_OLD, BEDROCK_NEW = "anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-opus-4-6-v1"
+CONVERSE = b'{"messages":[{"role":"user","content":[{"text":"hi"}]}]}'
+SIGNED = (
+    b"AWS4-HMAC-SHA256 Credential=AKIAEXAMPLEAGENTKEY1/20261130/us-east-1/bedrock/aws4_request, "
+    b"SignedHeaders=host;x-amz-date, Signature=" + b"0" * 64
+)
+
+
+@pytest.mark.parametrize("keys", [True, False])
+async def test_a_signed_call_is_signed_anew_or_not_sent(tmp_path: Path, keys: bool) -> None:
+    """A-07: the model stands in Bedrock's path, so a swap breaks the agent's signature; without keys nothing leaves."""
+    seen: list[bytes] = []
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        seen.append(head)
+        await reader.readexactly(len(CONVERSE))
+        writer.write(simple(b'{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}', fields=JSON))
+
+    path = "/model/%s/converse"
+    old, new = path % BEDROCK_OLD.replace(":", "%3A"), path % BEDROCK_NEW
+    async with world(tmp_path, {old.encode(): script, new.encode(): script}) as w:
+        stage = Stage(w, Model())
+        await w.record()
+        fields = JSON + b"X-Amz-Date: 20261130T000000Z\r\nAuthorization: %s\r\n" % SIGNED
+        await w.get(old, method="POST", fields=fields, body=CONVERSE)
+        environ = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLEOPERATOR1", "AWS_SECRET_ACCESS_KEY": "operator-secret-of-this-test"} if keys else {}
+        signer = Signer(environ, redactor=w.redactor, now=lambda: datetime(2026, 12, 1, tzinfo=UTC), profiles=lambda _: None)
+        wire = await stage.retake(models=(BEDROCK_NEW,), signer=signer)
+        got = await w.get(old, method="POST", fields=fields, body=CONVERSE)
+        assert wire.retake is not None
+        if keys:
+            assert got.status == 200
+            assert seen[1].startswith(b"POST %s HTTP/1.1\r\n" % new.encode())
+            assert b"Credential=AKIAEXAMPLEOPERATOR1/20261201/us-east-1/bedrock/aws4_request" in seen[1]
+            assert "operator-secret-of-this-test" not in repr(stage.take.exchanges)
+        else:
+            assert (got.status, b"no credentials" in got.body) == (400, True)
+            assert len(seen) == 1
+            assert wire.retake.refused
