@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import time
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import h2.connection
 import h2.errors
@@ -52,6 +53,13 @@ class Farewells(BufferedH2Connection):
 
 def _leaves_in_good_order(event: h2.events.Event) -> bool:
     return isinstance(event, h2.events.ConnectionTerminated) and event.error_code == h2.errors.ErrorCodes.NO_ERROR
+
+
+@runtime_checkable
+class Tells(Protocol):
+    """What can tell how much of a stream its client has still to take."""
+
+    def buffered_bytes(self, stream_id: int) -> int: ...
 
 
 class ClientSide(Http2Server):
@@ -204,9 +212,8 @@ class OriginSide(Http2Client):
 
     def behind(self, stream_id: int) -> bool:
         """Whether the client of this stream (by its own number) has much of it still to take."""
-        from secondtake.proxy.layers import WireLayer
-
-        return any(isinstance(above, WireLayer) and above.buffered_bytes(stream_id) > BEHIND_BYTES for above in self.context.layers)
+        # The layer above both sides knows; it is asked by what it can tell, since layers.py imports this module.
+        return any(isinstance(above, Tells) and above.buffered_bytes(stream_id) > BEHIND_BYTES for above in self.context.layers)
 
     def close_connection(self, msg: str) -> layer.CommandGenerator[None]:
         """As mitmproxy's, which forgets the requests that wait for a free stream."""
