@@ -66,6 +66,8 @@ class Miss:
     message: str
     channel: Channel
     adapter: str | None = None
+    burst: bool = False
+    """Of what an agent fetches for itself in the background (bursts.py), of which some was recorded: told 404, and no miss."""
 
 
 _WHY = {

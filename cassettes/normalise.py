@@ -100,7 +100,8 @@ def _forgive(document: Json, steps: Sequence[str | int | None]) -> None:
 class Aliases:
     """Values that differ from run to run because we chose them (port, CA path, dummy keys), each with the name that stands for it.
 
-    Replaced in plain, URL-escaped and JSON-escaped (also twice) form. A value of digits only is replaced only as a whole number.
+    Replaced in plain, URL-escaped and JSON-escaped (also twice) form. A value of digits only is replaced only as a whole number, a short
+    one (`/app`, `/root`) only as a whole path or the beginning of one.
     """
 
     def __init__(self, values: Mapping[bytes, bytes] | None = None) -> None:
@@ -110,7 +111,7 @@ class Aliases:
                 for form in _forms(value):
                     self._names.setdefault(form, b"{" + name + b"}")
         ordered = sorted(self._names, key=len, reverse=True)
-        alternatives = [rb"(?<!\d)" + form + rb"(?!\d)" if form.isdigit() else re.escape(form) for form in ordered]
+        alternatives = [_standing_alone(form) for form in ordered]
         self._pattern = re.compile(b"|".join(alternatives)) if ordered else None
 
     def __bool__(self) -> bool:
@@ -121,6 +122,20 @@ class Aliases:
         if self._pattern is None:
             return content
         return self._pattern.sub(lambda found: self._names[found.group()], content)
+
+
+SHORT_BYTES = 8
+"""A value shorter than this is found inside other words."""
+
+
+def _standing_alone(form: bytes) -> bytes:
+    if form.isdigit():
+        return rb"(?<!\d)" + form + rb"(?!\d)"
+    if len(form) < SHORT_BYTES:
+        # A letter before it may be the rest of an escape: line ends stand as `\n` in JSON.
+        before = rb"[\w./-]" if form.startswith(b"/") else rb"[\w.-]"
+        return rb"(?:(?<!" + before + rb")|(?<=\\[bfnrt]))" + re.escape(form) + rb"(?![\w.-])"
+    return re.escape(form)
 
 
 def _forms(value: bytes) -> set[bytes]:

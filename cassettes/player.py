@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Protocol
 
+from secondtake.cassettes.bursts import burst_of
 from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
 from secondtake.cassettes.channels import classify
 from secondtake.cassettes.conditional import Conditions
@@ -279,7 +280,16 @@ class Session:
         if kind is None:
             kind = self._kind(request, channel, search)
         closest = nearest(request, content, self._catalogue)
-        return Miss(kind, closest, describe(kind, request, closest), channel, adapter)
+        return Miss(kind, closest, describe(kind, request, closest), channel, adapter, burst=self._of_a_burst(request))
+
+    def _of_a_burst(self, request: Request) -> bool:
+        """Whether this belongs to a burst of which the recording has a part, from the same host."""
+        burst, catalogue = burst_of(request), self._catalogue
+        return burst is not None and any(
+            row.channel is Channel.INDEX and row.host == request.host and burst_of(_recorded_request(catalogue, position)) is burst
+            for position, row in enumerate(catalogue.rows)
+            if row.status is not None
+        )
 
     def _kind(self, request: Request, channel: Channel, search: _Search) -> MissKind:
         if search.sealed:
@@ -310,3 +320,7 @@ def _absent(kept: Kept, request: Request) -> tuple[str, ...]:
 
 def _upgrades(request: Request) -> bool:
     return any(name.lower() == b"upgrade" and b"websocket" in value.lower() for name, value in request.fields if len(name) == 7)
+
+
+def _recorded_request(catalogue: Catalogue, position: int) -> Request:
+    return catalogue.kept(position).exchange.request

@@ -1,7 +1,8 @@
 """The rules that ship: what each wire format puts into a request that differs between two identical runs.
 
 Measured on unmodified agents (two runs from a fresh HOME compared; what is dropped here is what made them equal). Each rule applies to
-requests of one format, recognised by shape. Text rules touch tool results only, never what a person or the model wrote.
+requests of one format, recognised by shape. Text rules touch tool results, and in prompts the lines that an agent writes there by itself
+(prompts.py); never what a person or the model wrote.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from secondtake.cassettes.canonical import Json
 from secondtake.cassettes.normalise import Rule, Subject, rules_version
+from secondtake.cassettes.prompts import change_prompts, without_dates, without_way_home
 
 _USER_DATA = frozenset(("input", "input_schema", "arguments", "args", "parameters", "parametersJsonSchema"))
 """Members whose content belongs to a tool, not to the wire format: a field of the same name inside means something else."""
@@ -140,6 +142,24 @@ def _drop_chat_group(document: Json) -> Json:
     return document
 
 
+# --- prompts, in every format
+
+
+_PROMPTED = frozenset(("anthropic", "responses", "gemini", "chat"))
+
+
+def _has_prompts(subject: Subject) -> bool:
+    return subject.format in _PROMPTED and subject.method == "POST"
+
+
+def _drop_dates(document: Json) -> Json:
+    return change_prompts(document, without_dates)
+
+
+def _drop_way_home(document: Json) -> Json:
+    return change_prompts(document, without_way_home)
+
+
 # --- git smart HTTP
 
 
@@ -196,6 +216,8 @@ RULES: tuple[Rule, ...] = (
     Rule("responses-exec", 1, "chunk id and wall time in shell results", _of("responses"), _drop_exec_times),
     Rule("gemini-shell", 1, "process group and client-made call ids of the shell tool", _of("gemini"), _drop_gemini_shell),
     Rule("chat-shell", 1, "process group in shell results", _of("chat"), _drop_chat_group),
+    Rule("prompt-date", 1, "the date in a line that an agent writes into its prompts", _has_prompts, _drop_dates),
+    Rule("chat-way-home", 1, "the relative way from the workspace to a file of ~/.qwen", _of("chat"), _drop_way_home),
     Rule("git-capabilities", 1, "agent= and session-id= of git bodies; a push by its ref lines", _is_git_rpc, None, _git_body),
 )
 """Every rule, in the order they are applied."""

@@ -143,6 +143,12 @@ def name_argument(*, required: bool = True) -> Decorator:
     return click.argument("name", metavar="NAME", required=required, shell_complete=complete_name)
 
 
+driver_option = click.option(
+    "--driver", metavar="NAME", default="auto", show_default=True, help="The known agent this is; `auto` by its program, or `none`."
+)
+"""Which of `harness.drivers` is used; they are not loaded for `--help`."""
+
+
 class AgentCommand(click.Command):
     """A command whose line ends in `-- AGENT…`: everything after the first `--` is the agent's, whatever it looks like."""
 

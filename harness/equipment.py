@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 KEPT_AUTHORITY = "authority"
 """Folder of the named authority of `proxy`, in the store's run directory."""
 
-SHORTEST_ALIAS = 6
-"""A working directory shorter than this (`/`, `/app`) is left as it is in the keys: it would be found in other words."""
+SHORTEST_ALIAS = 3
+"""A directory shorter than this (`/`, `/a`) is left as it is in the keys: it would be found everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,20 @@ class Equipment:
         values[proxy_url(port, credential=self.credential).encode()] = b"SECONDTAKE_PROXY"
         values[f"127.0.0.1:{port}".encode()] = b"SECONDTAKE_ADDRESS"
         values[os.fsencode(self.bundle)] = b"SECONDTAKE_BUNDLE"
-        for path in dict.fromkeys((cwd, cwd.resolve())):
-            if len(str(path)) >= SHORTEST_ALIAS:
-                values[os.fsencode(path)] = b"WORKSPACE"
+        temporary = Path(self.stage.environ.get("TMPDIR", ""))
+        for directory, name in ((cwd, b"WORKSPACE"), (self.stage.home, b"HOME"), (temporary, b"TMPDIR")):
+            if not directory.is_absolute():
+                continue
+            for path in dict.fromkeys((directory, directory.resolve())):
+                if len(str(path)) >= SHORTEST_ALIAS:
+                    values.setdefault(os.fsencode(path), name)
+                    values.setdefault(os.fsencode(slug(path)), name + b"_SLUG")
         return Aliases(values)
+
+
+def slug(path: Path) -> str:
+    """Return what some agents make of a path to name a folder after it (Claude Code, Qwen Code): all but letters and digits become `-`."""
+    return re.sub(r"[^A-Za-z0-9]", "-", str(path))
 
 
 @contextmanager

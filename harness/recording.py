@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes.errors import NameTaken, RecordedError
@@ -105,8 +106,17 @@ def recording_proxy(stage: Stage, wire: HostRules, equipment: Equipment, *, port
     return Proxy(settings, Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), now_s=clock_s(stage)))
 
 
-def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agent: Sequence[str], wire: HostRules) -> Take:
-    """Open the recording under the first name that is free."""
+def begin(
+    stage: Stage,
+    naming: Naming,
+    equipment: Equipment,
+    port: int,
+    *,
+    agent: Sequence[str],
+    wire: HostRules,
+    said: Mapping[str, object] = MappingProxyType({}),
+) -> Take:
+    """Open the recording under the first name that is free. `said`: what else its meta says, of the agent."""
     redactor = equipment.redactor
     meta: dict[str, object] = {
         "created": stage.now().isoformat(timespec="seconds"),
@@ -120,6 +130,7 @@ def begin(stage: Stage, naming: Naming, equipment: Equipment, port: int, *, agen
         "proxy": f"127.0.0.1:{port}",
         "bundle": str(equipment.bundle),
         "credentials": credential_variables(stage.environ),
+        **said,
     }
     begun_s = stage.monotonic_s()
     if naming.name is None:

@@ -194,7 +194,9 @@ def replayed(
     begun_s: float,
     status: int | None,
     kept: Path | None,
+    other: tuple[Problem, ...] = (),
 ) -> Replayed:
+    """Put together what came of it. `other`: what was found to differ before anything was asked."""
     misses = tuple(
         Missed(
             kind=str(missed.miss.kind),
@@ -204,6 +206,7 @@ def replayed(
             nearest_seq=missed.miss.nearest.seq if missed.miss.nearest else None,
             differs=tuple(f"{item.where} {item.path}".rstrip() for item in missed.miss.nearest.differences) if missed.miss.nearest else (),
             message=missed.miss.message,
+            at_us=missed.at_us,
         )
         for missed in outcome.misses
     )
@@ -216,7 +219,7 @@ def replayed(
         unplayed=unplayed(proxy, cassette),
         elapsed_us=round((stage.monotonic_s() - begun_s) * 1_000_000),
         ran_in=kept,
-        problems=(*unfinished(cassette), *replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows))),
+        problems=(*other, *unfinished(cassette), *replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows))),
     )
 
 

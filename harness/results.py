@@ -74,6 +74,8 @@ class Missed:
     differs: tuple[str, ...]
     """Fields by which the nearest recorded exchange differs."""
     message: str
+    at_us: int = 0
+    """When, since the run's start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from typing import IO, TYPE_CHECKING
 
 from secondtake.harness import stopping
 from secondtake.harness.cast import cast_of
+from secondtake.harness.drivers import AUTO, driver_for
+from secondtake.harness.driving import driven, noted, start_problems
 from secondtake.harness.equipment import Equipment, dummies, equipped
 from secondtake.harness.launch import NotStarted, launch
 from secondtake.harness.recording import begin, recording_proxy
@@ -38,22 +40,28 @@ async def record_session(
     naming: Naming,
     agent: Sequence[str],
     *,
+    driver: str = AUTO,
     started: Callable[[str], None] = lambda _name: None,
     stdout: IO[bytes] | int | None = None,
 ) -> Recorded:
     """Run `agent` behind a recorder. `started` gets the recording's name before the agent starts; `stdout` is the agent's, None ours.
+
+    `driver` is a known agent's name, `auto` (by the program's name) or `none`.
 
     Raises:
         BadInput: there is no such command; nothing is kept then.
         NameTaken, Locked, NotStored: the recording cannot begin.
     """
     check_startable(agent, stage)
+    known = driver_for(agent, driver)
+    stage = driven(stage, known)
     with equipped(stage, only_hosts=wire.only_hosts) as equipment:
         proxy = recording_proxy(stage, wire, equipment, port=0)
         port = await proxy.start()
         take = None
         try:
-            take = begin(stage, naming, equipment, port, agent=agent, wire=wire)
+            said = noted(stage, known, agent, equipment.redactor)
+            take = begin(stage, naming, equipment, port, agent=agent, wire=wire, said=said)
             proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd))
             started(take.writer.name)
             finished = await launch(agent, env=equipment.child(port), cwd=stage.cwd, stdout=stdout)
@@ -94,11 +102,12 @@ async def replay_session(
     *,
     pace: Pace,
     where: Where,
+    driver: str = AUTO,
     keep_going: bool = False,
     announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
     stdout: IO[bytes] | int | None = None,
 ) -> Replayed:
-    """Run `agent` against a cassette. `announce` gets the recorded tool calls before an agent runs in place.
+    """Run `agent` against a cassette. `announce` gets the recorded tool calls before an agent runs in place; `driver` as for a recording.
 
     Soon after a model call that missed the agent is ended, unless `keep_going`.
 
@@ -108,9 +117,12 @@ async def replay_session(
         NotFound, Corrupt, TooNew: the cassette cannot be read.
     """
     check_startable(agent, stage)
+    known = driver_for(agent, driver)
     with opened(stage, name) as cassette, ExitStack() as cleanup:
+        stage = driven(stage, known, cassette)
         standing = stand(stage, cassette, name, agent, where, announce, cleanup)
         stage = replace(stage, environ={**dummies(told(cassette, "credentials"), stage.environ), **stage.environ})
+        other = start_problems(stage, known, agent, cassette)
         with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment:
             proxy = replaying_proxy(stage, equipment, cassette, pace, port=0, one_session=True)
             port = await proxy.start()
@@ -127,7 +139,7 @@ async def replay_session(
                 stop.close()
                 outcome = await proxy.stop()
             kept = standing.copy if where.keep else None
-            result = replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept)
+            result = replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept, other)
             return replace(result, problems=(*result.problems, *stopping.notes(finished)))
 
 
@@ -163,6 +175,7 @@ async def retake_session(
     pace: Pace,
     where: Where,
     command: str,
+    driver: str = AUTO,
     announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
     started: Callable[[str, tuple[str, ...]], None] = lambda _name, _labels: None,
     stdout: IO[bytes] | int | None = None,
@@ -178,6 +191,7 @@ async def retake_session(
     """
     check_startable(agent, stage)
     with opened(stage, name) as cassette, ExitStack() as cleanup:
+        stage = driven(stage, driver_for(agent, driver), cassette)
         refuse_in_place(stage, cassette, where, command, agent)
         dummy = dummies(told(cassette, "credentials"), stage.environ)
         with equipped(replace(stage, environ={**dummy, **stage.environ}), recorded=recorded_start(cassette)) as equipment:

@@ -334,7 +334,7 @@ class Wire:
 
     def missed(self, request: Request, channel: Channel, miss: Miss) -> None:
         """The request counted last could not be answered from the cassette."""
-        missed = Missed(self.outcome.requests, request.method, self.redactor.request(request)[0].url, channel, miss)
+        missed = Missed(self.outcome.requests, request.method, self.redactor.request(request)[0].url, channel, miss, self.now_us())
         self.outcome.misses.append(missed)
         self.on_miss(missed)
 

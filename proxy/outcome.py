@@ -20,6 +20,8 @@ class Missed:
     url: str
     channel: Channel
     miss: Miss
+    at_us: int = 0
+    """When, since the proxy's start."""
 
 
 @dataclass(frozen=True, slots=True)

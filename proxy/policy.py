@@ -109,8 +109,11 @@ class Policy:
         """By what the cassette holds. Nothing is ever live by this: a retake's model calls were claimed before."""
         if isinstance(found, Serve):
             return found
-        if channel is Channel.TELEMETRY:
+        # The miss was told apart with the body in hand, `channel` by the head alone: some telemetry is recognised by its content only.
+        if Channel.TELEMETRY in (channel, found.channel):
             return Refuse("telemetry")
+        if found.burst:
+            return Refuse("burst")
         return Refuse("miss", found)
 
 

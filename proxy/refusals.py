@@ -76,6 +76,8 @@ class Refusals:
         match decision.reason:
             case "telemetry":
                 return LocalAnswer(204, ((REASON_FIELD, b"telemetry"),), b"")
+            case "burst":
+                return _text(404, "burst", "not recorded: what an agent fetches in the background differs from run to run", NO_RETRY)
             case "ws-refused":
                 # 426: the client falls back to SSE at once (AGENTS 3, Codex).
                 return _text(426, "ws-refused", "WebSocket is refused; use the streaming endpoint", ((b"Upgrade", b"HTTP/1.1"),))

@@ -32,6 +32,10 @@ WITHOUT_TEST = {
     "cassettes/recoding.py": ("tests/cassettes/test_derive.py", "one way to derive an answer, tested with the others"),
     "cassettes/records.py": ("tests/cassettes/test_recorder.py", "values only; made by the recorder"),
     "cassettes/served.py": ("tests/cassettes/test_player.py", "values only; what goes into the player and comes out"),
+    **{
+        f"harness/drivers/{name}.py": ("tests/agents/test_task.py", "values only; the agent itself is run, as its registry gives it")
+        for name in ("claude_code", "opencode", "pi", "qwen")
+    },
     "harness/plan.py": ("tests/harness/test_recording.py", "values only"),
     "proxy/arrival.py": ("tests/proxy/test_stream.py", "one request from head to answer is tested through real sockets"),
     "proxy/commands.py": ("tests/proxy/test_handler.py", "values only; the handler carries them out"),

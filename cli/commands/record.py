@@ -7,7 +7,7 @@ import sys
 import click
 
 from secondtake.cli.exits import exit_of
-from secondtake.cli.options import AgentCommand, Surface, agent_of, keep_out_of_workspace, surface_options
+from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, keep_out_of_workspace, surface_options
 from secondtake.cli.wire import record_options, stage_of
 from secondtake.harness.plan import HostRules, Naming
 
@@ -17,9 +17,12 @@ from secondtake.harness.plan import HostRules, Naming
 @click.option("--replace", is_flag=True, help="Replace the cassette of that name.")
 @click.option("--as", "otherwise", metavar="NAME", help="The name to use where the first is taken.")
 @record_options
+@driver_option
 @surface_options
 @click.pass_context
-def command(context: click.Context, surface: Surface, name: str | None, replace: bool, otherwise: str | None, wire: HostRules) -> int:
+def command(
+    context: click.Context, surface: Surface, name: str | None, replace: bool, otherwise: str | None, wire: HostRules, driver: str
+) -> int:
     """Run an agent and record everything it sends and receives.
 
     Everything after `--` is the agent's command. It runs here, with the proxy and certificate variables of every common tool set. Without
@@ -33,7 +36,7 @@ def command(context: click.Context, surface: Surface, name: str | None, replace:
     agent = agent_of(context)
     if replace and otherwise:
         raise click.UsageError("--replace and --as exclude each other", context)
-    stage = stage_of(surface)
+    stage, naming = stage_of(surface), Naming(name, otherwise, replace)
     keep_out_of_workspace(surface, stage.cwd)
 
     def started(kept_as: str) -> None:
@@ -42,7 +45,7 @@ def command(context: click.Context, surface: Surface, name: str | None, replace:
 
     # With --json, standard output is ours alone; what the agent prints goes to standard error.
     stdout = sys.stderr.fileno() if surface.json else None
-    result = asyncio.run(record_session(stage, wire, Naming(name, otherwise, replace), agent, started=started, stdout=stdout))
+    result = asyncio.run(record_session(stage, wire, naming, agent, driver=driver, started=started, stdout=stdout))
     code = exit_of(result.verdict, result.agent_status)
     if surface.json:
         from secondtake.cli.render.objects import as_line

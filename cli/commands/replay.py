@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from secondtake.cli.exits import exit_of
-from secondtake.cli.options import AgentCommand, Surface, agent_of, name_argument, surface_options
+from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, name_argument, surface_options
 from secondtake.cli.wire import pace_option, stage_of
 from secondtake.harness.plan import Where
 
@@ -22,10 +22,19 @@ from secondtake.harness.plan import Where
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
 @click.option("--keep-going", is_flag=True, help="Let the agent go on after a model call that missed.")
 @pace_option
+@driver_option
 @surface_options
 @click.pass_context
 def command(
-    context: click.Context, surface: Surface, name: str, workspace: Path | None, in_place: bool, keep: bool, keep_going: bool, pace: str
+    context: click.Context,
+    surface: Surface,
+    name: str,
+    workspace: Path | None,
+    in_place: bool,
+    keep: bool,
+    keep_going: bool,
+    pace: str,
+    driver: str,
 ) -> int:
     """Run an agent against a cassette. Nothing leaves this machine.
 
@@ -52,7 +61,15 @@ def command(
 
     stdout = sys.stderr.fileno() if surface.json else None
     played = replay_session(
-        stage_of(surface), name, agent, pace=Pace(pace), where=where, keep_going=keep_going, announce=announce, stdout=stdout
+        stage_of(surface),
+        name,
+        agent,
+        pace=Pace(pace),
+        where=where,
+        keep_going=keep_going,
+        driver=driver,
+        announce=announce,
+        stdout=stdout,
     )
     result = asyncio.run(played)
     code = exit_of(result.verdict, result.agent_status)

@@ -9,7 +9,16 @@ from pathlib import Path
 import click
 
 from secondtake.cli.exits import exit_of
-from secondtake.cli.options import AgentCommand, Surface, agent_of, keep_out_of_workspace, name_argument, split_agent, surface_options
+from secondtake.cli.options import (
+    AgentCommand,
+    Surface,
+    agent_of,
+    driver_option,
+    keep_out_of_workspace,
+    name_argument,
+    split_agent,
+    surface_options,
+)
 from secondtake.cli.recast import recast_options
 from secondtake.cli.wire import pace_option, stage_of
 from secondtake.harness.plan import HostRules, Recast, Where
@@ -35,6 +44,7 @@ class RetakeCommand(AgentCommand):
 @click.option("--in-place", is_flag=True, help="Run here, although the model is offered tools.")
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
 @pace_option
+@driver_option
 @surface_options
 @click.pass_context
 def command(
@@ -47,6 +57,7 @@ def command(
     in_place: bool,
     keep: bool,
     pace: str,
+    driver: str,
 ) -> int:
     """Run an agent against a cassette with another model in the part.
 
@@ -82,6 +93,7 @@ def command(
             wire,
             agent,
             pace=Pace(pace),
+            driver=driver,
             where=Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep),
             command=f"secondtake retake {shlex.join(typed)}{again}",
             announce=announce,

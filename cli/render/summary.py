@@ -104,6 +104,7 @@ def miss_fields(misses: Sequence[Missed]) -> list[Mapping[str, object]]:
             "nearest_seq": miss.nearest_seq,
             "differs": list(miss.differs),
             "message": miss.message,
+            "at_us": miss.at_us,
         }
         for miss in misses
     ]

@@ -43,6 +43,23 @@ def test_a_port_is_replaced_only_as_a_whole_number() -> None:
     assert Aliases({b"4100": b"port"}).replace(b"4100 41001 14100 :4100/ x4100y") == b"{port} 41001 14100 :{port}/ x{port}y"
 
 
+@pytest.mark.parametrize("text", [b'"/app"', b"/app/x", b"see /app, now", b'"a\\n/app/x"', b"is: /app"])
+def test_a_short_path_is_replaced_as_a_whole_path_only(text: bytes) -> None:
+    """AGENTS 5.4: `/root` and `/app` are common homes and workspaces, and parts of many words."""
+    assert b"{w}" in Aliases({b"/app": b"w"}).replace(text)
+
+
+@pytest.mark.parametrize("text", [b"/application", b"/usr/app", b"x/app", b"./app", b"/app.js", b"/app-1"])
+def test_a_short_path_inside_another_word_stays(text: bytes) -> None:
+    """The same."""
+    assert Aliases({b"/app": b"w"}).replace(text) == text
+
+
+def test_a_short_slug_is_replaced_inside_a_path() -> None:
+    """AGENTS 2: agents name a folder after the workspace."""
+    assert Aliases({b"-app": b"w"}).replace(b"projects/-app/memory my-app") == b"projects/{w}/memory my-app"
+
+
 def test_the_longest_value_wins_and_none_at_all_changes_nothing() -> None:
     """T-R13."""
     names = Aliases({b"/run/x": b"home", b"/run/x/ca.pem": b"ca", b"": b"nothing"})

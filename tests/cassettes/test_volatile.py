@@ -75,9 +75,37 @@ def shell(pid: int, ms: int) -> dict[str, object]:
     )
 
 
+def dated(date: str) -> list[tuple[str, dict[str, object]]]:
+    """Where agents write the date, in each format (AGENTS 2)."""
+    reminder = {"type": "text", "text": f"<system-reminder>\n# currentDate\nToday's date is {date}.\n</system-reminder>"}
+    return [
+        (ANTHROPIC, anthropic(messages=[{"role": "user", "content": [reminder, {"type": "text", "text": "hi"}]}])),
+        (ANTHROPIC, anthropic(system=[{"type": "text", "text": f"<env>\n  Today's date: {date}\n</env>"}])),
+        (ANTHROPIC, anthropic(system=f"You are.\nCurrent date: {date}\nCurrent working directory: /w")),
+        (RESPONSES, responses({"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"<current_date>{date}<"}]})),
+        (RESPONSES, responses(instructions=f"Current date: {date}")),
+        (GEMINI, gemini({"text": f"Today's date is {date} (formatted according to the user's locale)."})),
+        (CHAT, chat({"role": "system", "content": f"- Current date: {date}"})),
+    ]
+
+
+DATES = ("2026-11-30", "Monday, November 30, 2026", "Mon Nov 30 2026")
+LATER = ("2027-01-01", "Friday, January 1, 2027", "Fri Jan 01 2027")
+
+
 @pytest.mark.parametrize(
     ("path", "one", "other"),
     [
+        *(
+            (path, one, other)
+            for date, later in zip(DATES, LATER, strict=True)
+            for (path, one), (_, other) in zip(dated(date), dated(later), strict=True)
+        ),
+        (
+            CHAT,
+            chat({"role": "user", "content": "in ../../home/me/.qwen/output-language.md now"}),
+            chat({"role": "user", "content": "in ../.qwen/output-language.md now"}),
+        ),
         (ANTHROPIC, anthropic(metadata={"user_id": "a"}), anthropic(metadata={"user_id": "b"})),
         (ANTHROPIC, billing("8ce76"), billing("1f0aa")),
         (ANTHROPIC, marked(0), marked(2)),
@@ -114,7 +142,31 @@ def test_what_differs_between_two_equal_runs_is_forgiven(path: str, one: object,
         ("/api/things", {"metadata": {"user_id": "a"}}, {"metadata": {"user_id": "b"}}),
         ("/api/things", {"input": [{"id": "a"}]}, {"input": [{"id": "b"}]}),
         ("/v1/embeddings", {"model": "m", "input": [{"id": "a"}]}, {"model": "m", "input": [{"id": "b"}]}),
+        (
+            ANTHROPIC,
+            anthropic(system="../../home/me/.qwen/x"),
+            anthropic(system="../.qwen/x"),
+        ),
         # the same format, another place
+        (ANTHROPIC, anthropic(system="Written on 2026-11-30"), anthropic(system="Written on 2026-12-01")),
+        (ANTHROPIC, anthropic(system="Say: Today's date is 2026-11-30"), anthropic(system="Say: Today's date is 2026-12-01")),
+        (ANTHROPIC, anthropic(system="Today's date is unknown"), anthropic(system="Today's date is known")),
+        (
+            CHAT,
+            chat({"role": "tool", "content": "Current date: 2026-11-30"}),
+            chat({"role": "tool", "content": "Current date: 2026-12-01"}),
+        ),
+        (
+            CHAT,
+            chat({"role": "assistant", "content": "Current date: 2026-11-30"}),
+            chat({"role": "assistant", "content": "Current date: 2026-12-01"}),
+        ),
+        (
+            ANTHROPIC,
+            anthropic(messages=[{"role": "user", "content": [{"type": "tool_result", "content": "Current date: 2026-11-30"}]}]),
+            anthropic(messages=[{"role": "user", "content": [{"type": "tool_result", "content": "Current date: 2026-12-01"}]}]),
+        ),
+        ("/api/things", {"system": "Current date: 2026-11-30"}, {"system": "Current date: 2026-12-01"}),
         (ANTHROPIC, anthropic(metadata={"user_id": "a", "k": 1}), anthropic(metadata={"user_id": "a", "k": 2})),
         (
             ANTHROPIC,
@@ -164,6 +216,8 @@ def test_every_rule_has_a_test_that_shows_what_it_does() -> None:
         "responses-exec",
         "gemini-shell",
         "chat-shell",
+        "prompt-date",
+        "chat-way-home",
         "git-capabilities",
     ]
     assert all(rule.why and rule.version >= 1 for rule in RULES)
@@ -184,6 +238,7 @@ def test_the_version_changes_with_the_list() -> None:
         {"model": 1, "input": 2},
         {"contents": [{"parts": None}]},
         {"messages": [1]},
+        {"model": "m", "max_tokens": 1, "messages": [{"role": [], "content": [{"type": {}, "text": "Current date: 2026-11-30"}]}]},
         {"system": [None], "messages": [{"role": 1}], "model": "m", "max_tokens": 1},
     ],
 )

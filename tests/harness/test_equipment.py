@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -71,6 +72,20 @@ def test_our_own_values_stand_in_the_keys_by_name(stage: Callable[..., Stage], t
         text = f"http://127.0.0.1:4321 {equipment.bundle} {tmp_path}/code.py".encode()
         assert aliases.replace(text) == b"{SECONDTAKE_PROXY} {SECONDTAKE_BUNDLE} {WORKSPACE}/code.py"
         assert equipment.aliases(4321, Path("/app")).replace(b"/application") == b"/application"
+
+
+def test_workspace_and_home_stand_in_the_keys_by_name_and_so_do_folders_named_after_them(stage: Callable[..., Stage]) -> None:
+    """AGENTS 2, 5.4: a run in another workspace and home is the same run; the workspace may be inside the home."""
+    with equipped(replace(stage(), home=Path("/home/me"))) as equipment:
+        aliases = equipment.aliases(1, Path("/home/me/my.project"))
+    text = b"/home/me/my.project/a ~=/home/me/.claude/projects/-home-me-my-project/memory"
+    assert aliases.replace(text) == b"{WORKSPACE}/a ~={HOME}/.claude/projects/{WORKSPACE_SLUG}/memory"
+    with equipped(replace(stage(), home=Path("/root"))) as equipment:
+        aliases = equipment.aliases(1, Path("/app"))
+    assert (
+        aliases.replace(b"/app/x /root/.claude/projects/-app/m -root")
+        == b"{WORKSPACE}/x {HOME}/.claude/projects/{WORKSPACE_SLUG}/m {HOME_SLUG}"
+    )
 
 
 def test_only_missing_credentials_get_a_dummy() -> None:
