@@ -27,6 +27,7 @@ from secondtake.cassettes.limits import (
     DECODE_COST_US,
     DELTA_BODY_BYTES,
     DELTA_MEMORY_BYTES,
+    FRAME_DICTIONARY_BYTES,
     OBJECT_BYTES,
     RECORD_BYTES,
 )
@@ -104,9 +105,14 @@ class BodyEncoder:
     _held_bytes: int = 0
     _plain: zstandard.ZstdCompressor = field(default_factory=lambda: zstandard.ZstdCompressor(level=journal.LEVEL, write_content_size=True))
     _quick: zstandard.ZstdCompressor = field(default_factory=lambda: zstandard.ZstdCompressor(level=1))
-    _by_root: OrderedDict[int, zstandard.ZstdCompressor] = field(default_factory=OrderedDict)
+    _roots: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+    """By place, the first body of a chain, and how many bodies that are held are of that chain."""
+    _compressors: OrderedDict[int, zstandard.ZstdCompressor] = field(default_factory=OrderedDict)
+    """Of the roots used last. Each holds tables of some 40 KB, whatever the size of its body."""
 
     PER_CONVERSATION = 12
+    CONVERSATIONS = 1024
+    """Each path is one: of very many, the oldest are forgotten, however small their bodies."""
     ROOTS = 16
     ROOM = 0.75
     """A new head must leave a quarter of the bound to the chain it starts."""
@@ -173,14 +179,20 @@ class BodyEncoder:
         return one, made, full
 
     def _compressor(self, root: Place) -> zstandard.ZstdCompressor:
-        self._by_root.move_to_end(root.offset)
-        return self._by_root[root.offset]
+        compressor = self._compressors.get(root.offset)
+        if compressor is None:
+            compressor = self._compressors[root.offset] = journal.dictionary_compressor(self._roots[root.offset][0])
+            if len(self._compressors) > self.ROOTS:
+                self._compressors.popitem(last=False)
+        self._compressors.move_to_end(root.offset)
+        return compressor
 
     def remember(self, known: _Known, place: Place, conversation: str) -> None:
         """`known` was written at `place`: later bodies of `conversation` may build on it."""
         if known.root.length == 0:
             known.root = place
-            self._by_root[place.offset] = journal.dictionary_compressor(known.data)
+        first, held = self._roots.get(known.root.offset, (known.data[:FRAME_DICTIONARY_BYTES], 0))
+        self._roots[known.root.offset] = (first, held + 1)
         known.place = place
         bodies = self._conversations.setdefault(conversation, [])
         self._conversations.move_to_end(conversation)
@@ -188,16 +200,21 @@ class BodyEncoder:
         self._held_bytes += len(known.data)
         if len(bodies) > self.PER_CONVERSATION:
             self._forget(bodies, self._least_useful(bodies))
-        while self._held_bytes > DELTA_MEMORY_BYTES:
+        while self._held_bytes > DELTA_MEMORY_BYTES or len(self._conversations) > self.CONVERSATIONS:
             oldest = next(iter(self._conversations))
             bodies = self._conversations[oldest]
             self._forget(bodies, 0)
             if not bodies:
                 del self._conversations[oldest]
-        self._trim_roots()
 
     def _forget(self, bodies: list[_Known], position: int) -> None:
-        self._held_bytes -= len(bodies.pop(position).data)
+        gone = bodies.pop(position)
+        self._held_bytes -= len(gone.data)
+        first, held = self._roots.pop(gone.root.offset)
+        if held > 1:
+            self._roots[gone.root.offset] = (first, held - 1)
+        else:
+            self._compressors.pop(gone.root.offset, None)
 
     @staticmethod
     def _least_useful(bodies: list[_Known]) -> int:
@@ -214,12 +231,6 @@ class BodyEncoder:
                 spare = position
             newest.add(root)
         return spare
-
-    def _trim_roots(self) -> None:
-        used = {one.root.offset for bodies in self._conversations.values() for one in bodies} if len(self._by_root) > self.ROOTS else set()
-        if used:
-            for offset in [offset for offset in self._by_root if offset not in used]:
-                del self._by_root[offset]
 
 
 BOUND_OVER_FULL = 1.5

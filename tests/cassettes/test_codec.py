@@ -118,7 +118,33 @@ def test_memory_for_bases_is_bounded() -> None:
     for number in range(80):
         tape.keep(b"%d " % number * 300_000, f"large {number}")
     assert tape.encoder._held_bytes <= DELTA_MEMORY_BYTES
-    assert len(tape.encoder._by_root) <= 400
+    assert len(tape.encoder._roots) <= 400
+
+
+def test_very_many_small_bodies_cost_neither_memory_nor_time_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T-J3: each path is a conversation of its own, and a compressor for each would be 40 KB for 100 bytes."""
+    made = 0
+    real = journal.dictionary_compressor
+
+    def counted(content: bytes) -> zstandard.ZstdCompressor:
+        nonlocal made
+        made += 1
+        return real(content)
+
+    monkeypatch.setattr(journal, "dictionary_compressor", counted)
+    tape = Tape()
+    rng = random.Random(4)
+    for number in range(3000):
+        tape.keep(rng.randbytes(100), f"path {number}")
+    encoder = tape.encoder
+    assert made == 0
+    assert len(encoder._conversations) == len(encoder._roots) == BodyEncoder.CONVERSATIONS
+    held = prose(4000, 7)
+    for number in range(100):
+        tape.keep(held + b"%d" % number, f"pair {number}")
+        tape.keep(held + b"%d" % number + b"more", f"pair {number}")
+    assert made == 100
+    assert len(encoder._compressors) <= BodyEncoder.ROOTS
 
 
 def test_what_is_large_and_does_not_compress_becomes_a_file() -> None:
