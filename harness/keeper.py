@@ -1,6 +1,7 @@
 """The process between us and an agent: it starts the agent, is the parent of every orphan the agent leaves, and ends them all.
 
-A script of its own, standard library only, run with `-I -S` (it adds 30 to 45 ms to a launch). Why a process: orphans can only be collected by a
+A script of its own, standard library only, run with `-I -S` (it adds 30 to 45 ms to a launch). Why a process: orphans can only be
+collected by a
 subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), that is a property of a whole process, and one that has other children and other
 agents beside this one could not tell whose orphan it was given. Its children are this agent's processes and nothing else.
 

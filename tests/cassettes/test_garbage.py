@@ -84,7 +84,7 @@ def test_two_collections_and_recordings_do_not_hurt_each_other(tmp_path: Path) -
                 Store(tmp_path).gc()
             except Locked:
                 pass
-            except BaseException as error:  # noqa: BLE001  # a thread's failure is looked at by the test
+            except BaseException as error:  # a thread's failure is looked at by the test
                 wrong.append(error)
 
     def run(number: int) -> None:
@@ -94,7 +94,7 @@ def test_two_collections_and_recordings_do_not_hurt_each_other(tmp_path: Path) -
                 _, error = record_large(writer, 1, noise(OBJECT_BYTES, number), OBJECT_BYTES)
                 assert error is None
                 writer.close(meta={})
-        except BaseException as error:  # noqa: BLE001  # a thread's failure is looked at by the test
+        except BaseException as error:  # a thread's failure is looked at by the test
             wrong.append(error)
 
     threads = [threading.Thread(target=collect) for _ in range(2)] + [threading.Thread(target=run, args=(number,)) for number in range(2)]
