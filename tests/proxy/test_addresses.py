@@ -7,7 +7,7 @@ import contextlib
 import ipaddress
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -220,7 +220,7 @@ def test_every_spelling_of_an_address_is_that_address(value: int, parts: int, ba
     """C-04: one to four parts, each in any base, as inet_aton(3) reads them; the C library agrees."""
     numbers = [(value >> (24 - 8 * place)) & 255 for place in range(parts - 1)]
     numbers.append(value & (2 ** (8 * (5 - parts)) - 1))
-    write = {"d": str, "o": lambda number: f"0{number:o}", "x": hex, "X": lambda number: f"0X{number:X}"}
+    write: dict[str, Callable[[int], str]] = {"d": str, "o": lambda number: f"0{number:o}", "x": hex, "X": lambda number: f"0X{number:X}"}
     text = ".".join(write[base](number) for number, base in zip(numbers, bases, strict=False))
     assert literal(text) == ipaddress.IPv4Address(value)
     assert socket.inet_aton(text) == value.to_bytes(4)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -72,7 +73,8 @@ def ders(*files: Path) -> list[bytes]:
 def _no_openssl_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What Python's own OpenSSL has for a store is the machine's; here there is none."""
     nowhere = str(tmp_path / "nowhere")
-    paths = ssl.DefaultVerifyPaths(None, None, "SSL_CERT_FILE", nowhere, "SSL_CERT_DIR", nowhere)
+    missing: Any = None  # what Python gives where a default does not exist; its types say otherwise
+    paths = ssl.DefaultVerifyPaths(missing, missing, "SSL_CERT_FILE", nowhere, "SSL_CERT_DIR", nowhere)
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
 
 
