@@ -18,6 +18,7 @@ from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.normalise import Aliases
 from secondtake.cassettes.redact import Redactor
 from secondtake.cassettes.secrets import Known, environment_kind, known_in_environment
+from secondtake.harness.descriptors import room
 from secondtake.harness.running import run_directory
 from secondtake.proxy import authority as authorities
 from secondtake.proxy import trust
@@ -49,6 +50,8 @@ class Equipment:
     upstream: Upstream
     redactor: Redactor
     credential: str | None
+    descriptors: int
+    """The soft limit on open files that the agent keeps; ours is raised."""
 
     def change(self, port: int, *, former: bool = False) -> Block:
         """Return what a child is told beyond its own environment."""
@@ -119,7 +122,7 @@ def _equipped(
         authority = Authority.named(directory / KEPT_AUTHORITY, now=now, not_before=recorded, new=new_ca)
     else:
         authority = Authority.create(directory, now=now, not_before=recorded, only_hosts=only_hosts)
-    with authority:
+    with authority, room() as descriptors:
         sources = trust.collect(stage.environ, stage.home, stage.cwd)
         upstream = Upstream.from_environ(stage.environ)
         # The dummies a replay is started with stand in `stage.environ` already (session.py), so they are known like real ones.
@@ -134,6 +137,7 @@ def _equipped(
             upstream=upstream,
             redactor=redactor,
             credential=None if peer_is_known() else made_credential(stage.random),
+            descriptors=descriptors,
         )
 
 

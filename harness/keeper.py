@@ -5,8 +5,8 @@ collected by a
 subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), that is a property of a whole process, and one that has other children and other
 agents beside this one could not tell whose orphan it was given. Its children are this agent's processes and nothing else.
 
-Talks over one socket, the descriptor in argv[1]. Down: a length (4 bytes, big-endian) and a JSON `{argv, env, cwd, session,
-grace_s}`, then single bytes: `I` interrupt, `T` end with grace, `K` end at once. Up: JSON lines, `{started}` or `{failed, text}`,
+Talks over one socket, the descriptor in argv[1]. Down: a length (4 bytes, big-endian) and a JSON `{argv, env, cwd, session, grace_s,
+descriptors}`, then single bytes: `I` interrupt, `T` end with grace, `K` end at once. Up: JSON lines, `{started}` or `{failed, text}`,
 then `{status, strays, left}`. End of file from above means that we are gone: everything is ended.
 """
 
@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -97,6 +98,8 @@ class Keeper:
                         signal.signal(taken, signal.SIG_DFL)
                 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
                 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+                if self.order["descriptors"] is not None:
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (self.order["descriptors"], resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
                 if self.order["cwd"] is not None:
                     os.chdir(self.order["cwd"])
                 os.execvpe(self.order["argv"][0], self.order["argv"], self.order["env"])  # noqa: S606 - what this file is for

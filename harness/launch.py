@@ -100,13 +100,15 @@ async def launch(
     grace_s: float = GRACE_S,
     forward_signals: bool = True,
     on_start: Callable[[int], None] = lambda _pid: None,
+    descriptors: int | None = None,
 ) -> Finished:
     """Run `command` (looked up on the PATH in `env`) to its end, and end whatever it leaves behind.
 
     `stdout` and `stderr` are descriptors or files, None ours. `forward_signals` takes SIGINT, SIGTERM and SIGHUP for the time of the
     call (main thread only; handlers set by `loop.add_signal_handler` are lost: such a caller passes False and cancels instead). A
     signal that we ignore (nohup) stays ignored, for us and for the agent. Cancelling ends the whole tree, and then raises.
-    If we are killed, the tree is ended too. `stop`, once set, ends the tree as `timeout_s` does.
+    If we are killed, the tree is ended too. `descriptors` is the soft limit on open files the agent shall have, None ours.
+    `stop`, once set, ends the tree as `timeout_s` does.
 
     Raises:
         NotStarted: there is no such command, or it or `cwd` cannot be used.
@@ -129,7 +131,7 @@ async def launch(
         theirs.close()
     link = _Link(writer)
     where = None if cwd is None else os.fspath(cwd)
-    order = {"argv": list(command), "env": dict(env), "cwd": where, "session": not shared, "grace_s": grace_s}
+    order = {"argv": list(command), "env": dict(env), "cwd": where, "session": not shared, "grace_s": grace_s, "descriptors": descriptors}
     text = json.dumps(order).encode()
     ending = asyncio.ensure_future(_ended(reader, on_start))
     asked = asyncio.ensure_future((stop or asyncio.Event()).wait())

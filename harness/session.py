@@ -64,7 +64,7 @@ async def record_session(
             take = begin(stage, naming, equipment, port, agent=agent, wire=wire, said=said)
             proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd))
             started(take.writer.name)
-            finished = await launch(agent, env=equipment.child(port), cwd=stage.cwd, stdout=stdout)
+            finished = await launch(agent, env=equipment.child(port), cwd=stage.cwd, stdout=stdout, descriptors=equipment.descriptors)
         except NotStarted:
             if take is not None:
                 take.discard()
@@ -133,7 +133,12 @@ async def replay_session(
                 proxy.wire.on_miss = stop
             try:
                 finished = await launch(
-                    (*standing.prefix, *agent), env=equipment.child(port), cwd=standing.cwd, stdout=stdout, stop=stop.event
+                    (*standing.prefix, *agent),
+                    env=equipment.child(port),
+                    cwd=standing.cwd,
+                    stdout=stdout,
+                    stop=stop.event,
+                    descriptors=equipment.descriptors,
                 )
             finally:
                 stop.close()
@@ -204,7 +209,13 @@ async def retake_session(
                 taking = begin_take(stage, cassette, cast, equipment, port, name=recast.name, agent=agent, cwd=standing.cwd, wire=wire)
                 attach(proxy, taking, equipment, port, standing.cwd)
                 started(taking.writer.name, cast.labels)
-                finished = await launch((*standing.prefix, *agent), env=equipment.child(port), cwd=standing.cwd, stdout=stdout)
+                finished = await launch(
+                    (*standing.prefix, *agent),
+                    env=equipment.child(port),
+                    cwd=standing.cwd,
+                    stdout=stdout,
+                    descriptors=equipment.descriptors,
+                )
             except NotStarted:
                 if taking is not None:
                     taking.discard()
