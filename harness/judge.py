@@ -12,6 +12,7 @@ from secondtake.harness.results import Problem, Verdict
 from secondtake.proxy.tools import guess, trust_hint
 
 if TYPE_CHECKING:
+    from secondtake.cassettes.integrity import Mismatch
     from secondtake.harness.results import LiveCall
     from secondtake.proxy.outcome import Outcome
 
@@ -37,6 +38,19 @@ def record_problems(outcome: Outcome, agent: Sequence[str], bundle: Path) -> tup
     if cut:
         found.append(Problem("cut-short", f"kept as they were cut short: {_listed(cut)}"))
     return (*found, *_not_captured(outcome), *_notes(outcome))
+
+
+def unlike_announced(found: Sequence[Mismatch]) -> tuple[Problem, ...]:
+    """Files that an index's own digests speak against (T-N7): a tool would refuse them, now and in every replay."""
+    return tuple(
+        Problem(
+            "unlike-announced",
+            f"exchange {one.file} is not the file that exchange {one.page} announced: {one.kept[:12]}…, not {one.announced[:12]}…",
+            "a cache, a mirror or the index itself is wrong; record again without it",
+            Verdict.DIVERGED,
+        )
+        for one in found
+    )
 
 
 def replay_problems(outcome: Outcome, agent: Sequence[str], bundle: Path, *, recorded: int) -> tuple[Problem, ...]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from secondtake.cassettes.errors import NameTaken, RecordedError
 from secondtake.cassettes.exchange import Channel
+from secondtake.cassettes.integrity import Mismatch, mismatches
 from secondtake.harness.equipment import Equipment, credential_variables
-from secondtake.harness.judge import record_problems
+from secondtake.harness.judge import record_problems, unlike_announced
 from secondtake.harness.names import generated_name
 from secondtake.harness.results import Recorded
 from secondtake.proxy.addon import Wire
@@ -68,19 +69,23 @@ class Take:
         if failed is not None and outcome.failed is None:
             outcome.failed = failed
             problems = record_problems(outcome, agent, bundle)
-        counts, sent, received = self._counted()
+        counts, sent, received, wrong = self._counted()
+        problems = (*problems, *unlike_announced(wrong))
         return Recorded(self.writer.name, None if failed else root, status, counts, sent, received, elapsed_us, problems)
 
-    def _counted(self) -> tuple[Mapping[Channel, int], int, int]:
-        """What is kept, by channel, read back from the store: it says what a reader will find, not what we meant to write."""
+    def _counted(self) -> tuple[Mapping[Channel, int], int, int, tuple[Mismatch, ...]]:
+        """What is kept, by channel, and files unlike their index's word: read back from the store: what a reader will find."""
         try:
             cassette = self.stage.store.open(self.writer.name)
         except RecordedError:
-            return {}, 0, 0
+            return {}, 0, 0, ()
         try:
             rows = cassette.rows
             counts = Counter(row.channel for row in rows)
-            return dict(counts), sum(row.request_size for row in rows), sum(row.response_size for row in rows)
+            sent, received = sum(row.request_size for row in rows), sum(row.response_size for row in rows)
+            return dict(counts), sent, received, tuple(mismatches(cassette))
+        except RecordedError:
+            return {}, 0, 0, ()
         finally:
             cassette.close()
 

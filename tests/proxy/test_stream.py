@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -667,3 +668,74 @@ async def test_identity_and_gzip_bodies_keep_every_byte(tmp_path: Path) -> None:
         await w.replay()
         for path, body in bodies.items():
             assert (await w.get(path.decode())).body == body
+
+
+async def test_a_large_streamed_body_is_kept_whole(tmp_path: Path) -> None:
+    """Stock row 6, T-B8: 2 MB of events over TLS, the origin closes at once after the last byte; and 1 MB with a length."""
+    stream = b"".join(b"data: %06d %s\n\n" % (number, b"x" * 1000) for number in range(2000))
+
+    async def closes(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        writer.write(SSE + b"".join(chunk(stream[at : at + 7000]) for at in range(0, len(stream), 7000)) + b"0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with world(tmp_path, {b"/sse": closes, b"/big": reply(simple(b"y" * 1_000_000))}) as w:
+        await w.record()
+        assert (await w.get("/sse")).body == stream
+        assert len((await w.get("/big")).body) == 1_000_000
+        kept = [exchange.answer for exchange in w.writer.exchanges]
+        assert all(answer is not None for answer in kept)
+        assert [answer.body.size_bytes for answer in kept if answer is not None] == [len(stream), 1_000_000]
+        await w.replay()
+        assert (await w.get("/sse")).body == stream
+        assert (await w.get("/big")).body == b"y" * 1_000_000
+
+
+async def test_two_minutes_of_pings_are_played_at_once_and_in_order(tmp_path: Path) -> None:
+    """T-B9: comment lines every 15 s for two minutes; `fast` waits for none of them."""
+    lines = [b": ping %d\n\n" % number for number in range(8)]
+    raw = SSE + b"".join(chunk(line) for line in lines) + b"0\r\n\r\n"
+    async with world(tmp_path, {b"/p": reply(raw)}) as w:
+        await w.record()
+        await w.get("/p")
+        exchange = w.writer.exchanges[0]
+        assert exchange.answer is not None
+        spread = tuple(replace(piece, offset_us=15_000_000 * number) for number, piece in enumerate(exchange.answer.body.pieces))
+        w.writer.exchanges[0] = replace(exchange, answer=replace(exchange.answer, body=replace(exchange.answer.body, pieces=spread)))
+        await w.replay(pace=Pace.FAST)
+        began = time.monotonic()
+        got = await w.get("/p")
+        assert time.monotonic() - began < 5  # one gap alone is 15 s
+        assert got.body == b"".join(lines)
+
+
+async def test_two_first_requests_for_one_file_each_get_all_of_it(tmp_path: Path) -> None:
+    """T-N6: in parallel while recording; both whole, and one body kept."""
+    wheel = bytes(range(256)) * 2000
+    together = asyncio.Event()
+    asked = 0
+
+    async def script(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            together.set()
+        await together.wait()
+        writer.write(simple(wheel))
+
+    async with world(tmp_path, {b"/files/a-1.0-py3-none-any.whl": script}) as w:
+        await w.record()
+        first, second = await asyncio.gather(*(w.get("/files/a-1.0-py3-none-any.whl") for _ in range(2)))
+        assert first.body == second.body == wheel
+        assert [len(body) for body in w.writer.bodies.values() if body] == [len(wheel)]
+
+
+async def test_a_package_that_is_gone_is_still_there_in_replay(tmp_path: Path) -> None:
+    """T-N3: yanked or deleted after recording; the index of today is not asked."""
+    page = reply(simple(b'<a href="a-1.0.tar.gz">a</a>', fields=b"Content-Type: text/html\r\n"))
+    async with world(tmp_path, {b"/simple/a/": page}) as w:
+        await w.record()
+        live = await w.get("/simple/a/")
+        w.origin.scripts[b"/simple/a/"] = reply(simple(b"gone", status=b"404 Not Found"))
+        await w.replay()
+        assert (await w.get("/simple/a/")).raw == live.raw
