@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 NOTED = "driver"
 """The key of a recording's meta."""
 
-_PLAIN = re.compile(r"[\w .:/@,+=-]{0,512}", re.ASCII)
-"""Values of switches that are noted, and taken from a recording: names, numbers, addresses. A cassette may come from a stranger."""
+_PLAIN = re.compile(r"(?![/~.])[\w .:/@,+=-]{0,512}", re.ASCII)
+"""Values of switches that are noted, and taken from a recording: names, numbers, addresses, no paths: those are of one machine, and
+a cassette may come from a stranger."""
 
 
 def driven(stage: Stage, driver: Driver | None, cassette: Cassette | None = None) -> Stage:

@@ -43,7 +43,7 @@ def test_a_replay_has_the_switches_of_the_recording_and_no_others(tmp_path: Path
     assert driven(stage_in(tmp_path, T="2"), None, cassette).environ == {"T": "2"}
 
 
-@pytest.mark.parametrize("value", ["x; rm", '{"mcp": {}}', "a\nb", "é", "x" * 600])
+@pytest.mark.parametrize("value", ["x; rm", "/home/rm/config", "~/rm", "../rm", '{"mcp": {}}', "a\nb", "é", "x" * 600])
 def test_a_switch_that_is_not_plain_is_neither_noted_nor_taken(tmp_path: Path, value: str) -> None:
     """A cassette may come from a stranger, and a value may be a program."""
     assert "rm" not in json.dumps(noted(stage_in(tmp_path, S=value), DRIVER, AGENT, REDACTOR))

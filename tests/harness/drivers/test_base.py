@@ -27,6 +27,13 @@ def test_each_driver_says_what_is_needed(driver: Driver) -> None:
     assert DRIVERS[driver.name] is driver
 
 
+def test_the_page_about_agents_has_each_driver() -> None:
+    """docs/agents.md: name and version as they are here."""
+    page = (Path(__file__).parents[3] / "docs/agents.md").read_text()
+    for driver in DRIVERS.values():
+        assert f"| `{driver.name}` | {driver.measured} |" in page, driver.name
+
+
 def test_no_two_drivers_claim_one_program() -> None:
     """`auto` must not depend on the order of the list."""
     programs = [program for driver in DRIVERS.values() for program in driver.programs]
