@@ -45,6 +45,15 @@ def without_way_home(text: str) -> str:
     return _OF_HOME.sub("~/", text)
 
 
+_OF_PROJECT = re.compile(r"(?<=/\.gemini/tmp/)[\w.@+-]+")
+"""What Gemini CLI makes of the workspace's name, for a folder of its own."""
+
+
+def without_project(text: str) -> str:
+    """The text with the name in each path of a project's folder in `~/.gemini/tmp` replaced by `(project)`."""
+    return _OF_PROJECT.sub("(project)", text)
+
+
 def change_prompts(document: Json, change: Callable[[str], str]) -> Json:
     """Change the texts of instructions and user turns in place, in whichever of the wire formats this is."""
     if isinstance(document, dict):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from secondtake.cassettes.canonical import Json
 from secondtake.cassettes.normalise import Rule, Subject, rules_version
-from secondtake.cassettes.prompts import change_prompts, without_dates, without_way_home
+from secondtake.cassettes.prompts import change_prompts, without_dates, without_project, without_way_home
 
 _USER_DATA = frozenset(("input", "input_schema", "arguments", "args", "parameters", "parametersJsonSchema"))
 """Members whose content belongs to a tool, not to the wire format: a field of the same name inside means something else."""
@@ -160,6 +160,10 @@ def _drop_way_home(document: Json) -> Json:
     return change_prompts(document, without_way_home)
 
 
+def _drop_project(document: Json) -> Json:
+    return change_prompts(document, without_project)
+
+
 # --- git smart HTTP
 
 
@@ -218,6 +222,7 @@ RULES: tuple[Rule, ...] = (
     Rule("chat-shell", 1, "process group in shell results", _of("chat"), _drop_chat_group),
     Rule("prompt-date", 1, "the date in a line that an agent writes into its prompts", _has_prompts, _drop_dates),
     Rule("chat-way-home", 1, "the relative way from the workspace to a file of ~/.qwen", _of("chat"), _drop_way_home),
+    Rule("gemini-project", 1, "the workspace's name in paths below ~/.gemini/tmp", _of("gemini"), _drop_project),
     Rule("git-capabilities", 1, "agent= and session-id= of git bodies; a push by its ref lines", _is_git_rpc, None, _git_body),
 )
 """Every rule, in the order they are applied."""

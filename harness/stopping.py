@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from secondtake.harness.launch import Finished
     from secondtake.proxy.outcome import Missed
 
-STOP_AFTER_S = 2.0
+STOP_AFTER_S = 1.0
 """Between the first model call that misses and the end of the agent. Most agents take the 400 they get as final and
 end by themselves within a second; of those measured one asks again for four minutes."""
 

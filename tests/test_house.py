@@ -34,7 +34,7 @@ WITHOUT_TEST = {
     "cassettes/served.py": ("tests/cassettes/test_player.py", "values only; what goes into the player and comes out"),
     **{
         f"harness/drivers/{name}.py": ("tests/agents/test_task.py", "values only; the agent itself is run, as its registry gives it")
-        for name in ("claude_code", "opencode", "pi", "qwen")
+        for name in ("aider", "claude_code", "codex", "gemini", "mini", "opencode", "pi", "qwen")
     },
     "harness/plan.py": ("tests/harness/test_recording.py", "values only"),
     "proxy/arrival.py": ("tests/proxy/test_stream.py", "one request from head to answer is tested through real sockets"),

@@ -40,7 +40,7 @@ def command(
 
     Everything after `--` is the agent's command. A recording whose model calls tools runs in a scratch copy, or not at all: give
     --workspace DIR, or --in-place where that is what you want. Exits with the agent's own status when every request was answered.
-    After a model call that missed, an agent that does not end by itself within two seconds is ended.
+    After a model call that missed, an agent that does not end by itself within a second is ended.
     """
     import asyncio
 

@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from secondtake.cassettes.errors import BadInput
+from secondtake.harness.drivers.aider import AIDER
 from secondtake.harness.drivers.base import Driver, seeds
 from secondtake.harness.drivers.claude_code import CLAUDE_CODE
+from secondtake.harness.drivers.codex import CODEX
+from secondtake.harness.drivers.gemini import GEMINI
+from secondtake.harness.drivers.mini import MINI
 from secondtake.harness.drivers.opencode import OPENCODE
 from secondtake.harness.drivers.pi import PI
 from secondtake.harness.drivers.qwen import QWEN
 
 __all__ = ["AUTO", "DRIVERS", "NONE", "Driver", "driver_for", "seeds"]
 
-DRIVERS: Mapping[str, Driver] = {driver.name: driver for driver in (CLAUDE_CODE, OPENCODE, PI, QWEN)}
+DRIVERS: Mapping[str, Driver] = {driver.name: driver for driver in (AIDER, CLAUDE_CODE, CODEX, GEMINI, MINI, OPENCODE, PI, QWEN)}
 """By name."""
 
 AUTO, NONE = "auto", "none"

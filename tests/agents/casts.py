@@ -15,6 +15,14 @@ TASK = "Write a greeting and a list, then say that you are done."
 OTHER_TASK = "Translate the readme into French."
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant-test-0123456789abcdef"}
+DAY = "2026-01-01T00:00:00+00:00"
+
+AUTHOR = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "A Person"), ("EMAIL", "person@mail.example"), ("DATE", DAY))
+}
+
 OPENAI = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
 
 
@@ -34,6 +42,10 @@ class Cast:
     first: int = 0
     others: tuple[str, ...] = ()
     """Words that a person adds to the command."""
+    own: str = ""
+    """What the agent keeps for itself in the workspace, and is not looked at (regular expression)."""
+    said: str = ""
+    """What of its words differs from run to run (regular expression)."""
 
     @property
     def name(self) -> str:
@@ -46,18 +58,29 @@ class Cast:
         return (*self.driver.headless(task), *self.others)
 
 
-def turns(shell: str, write: ToolCall | None, more: Mapping[str, object]) -> tuple[Reply, ...]:
-    """Three calls, one of a command that fails, then text. `more` is what the shell tool wants beside its command."""
-    listed = write or ToolCall(shell, {"command": "printf 'one\\ntwo\\n' > list.txt", **more})
+def turns(shell: str, write: ToolCall | None, more: Mapping[str, object], *, command: str = "command") -> tuple[Reply, ...]:
+    """Three calls, one of a command that fails, then text. `command` is what the shell tool calls its command, `more` what it
+    wants beside it."""
+    listed = write or ToolCall(shell, {command: "printf 'one\\ntwo\\n' > list.txt", **more})
     return (
-        Reply("I will begin.", (ToolCall(shell, {"command": "echo hello > hello.txt && cat hello.txt", **more}),)),
+        Reply("I will begin.", (ToolCall(shell, {command: "echo hello > hello.txt && cat hello.txt", **more}),)),
         Reply("", (listed,)),
-        Reply("", (ToolCall(shell, {"command": "wc -l list.txt; exit 3", **more}),)),
+        Reply("", (ToolCall(shell, {command: "wc -l list.txt; exit 3", **more}),)),
         Reply("All is done."),
     )
 
 
+def new_file(name: str, text: str) -> str:
+    """How aider's models write a file that is not there."""
+    return f"{name}\n```\n<<<<<<< SEARCH\n=======\n{text}>>>>>>> REPLACE\n```\n"
+
+
 LEFT = {"hello.txt": "hello\n", "list.txt": "one\ntwo\n"}
+
+ROUTER = Scene(
+    (Reply('{"complexity_reasoning": "two files", "complexity_score": 10, "reasoning": "easy", "model_choice": "flash"}'),), model="*-lite"
+)
+"""Gemini CLI asks a small model which one to ask."""
 
 TITLE = Scene((Reply('{"title": "A greeting"}'),), model="*haiku*")
 
@@ -92,5 +115,45 @@ CASTS: tuple[Cast, ...] = (
         turns("run_shell_command", None, {"is_background": False}),
         files=LEFT,
         first=1,
+    ),
+    Cast(
+        DRIVERS["codex"],
+        {"CODEX_API_KEY": "sk-test-0123456789abcdef"},
+        ("api.openai.com", "chatgpt.com", "ab.chatgpt.com", "github.com", "api.github.com"),
+        turns("exec_command", None, {}, command="cmd"),
+        files=LEFT,
+        others=("-m", "gpt-5.1-codex"),
+        said=r"session id: \S+|20\S+Z ERROR .*",
+    ),
+    Cast(
+        DRIVERS["gemini"],
+        {"GEMINI_API_KEY": "AIzaSyTest-0123456789abcdefghijklmnopqrs"},
+        ("generativelanguage.googleapis.com", "play.googleapis.com"),
+        turns(
+            "run_shell_command", ToolCall("write_file", {"file_path": "list.txt", "content": LEFT["list.txt"]}), {"description": "a step"}
+        ),
+        (ROUTER,),
+        files=LEFT,
+    ),
+    Cast(
+        DRIVERS["mini-swe-agent"],
+        OPENAI,
+        ("api.openai.com", "raw.githubusercontent.com"),
+        (
+            *turns("bash", None, {})[:-1],
+            Reply("All is done.", (ToolCall("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}),)),
+        ),
+        files=LEFT,
+        said=r"\d\d:\d\d:\d\d",
+    ),
+    Cast(
+        DRIVERS["aider"],
+        {**OPENAI, **AUTHOR},
+        ("api.openai.com", "raw.githubusercontent.com"),
+        (Reply("I write both.\n\n" + "\n".join(new_file(*file) for file in LEFT.items())),),
+        (Scene((Reply("docs: a greeting and a list"),), model="gpt-4o-mini"),),
+        files=LEFT,
+        first=2,
+        own=r"^\.(aider|gitignore$)",
     ),
 )

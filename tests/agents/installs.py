@@ -14,7 +14,7 @@ import pytest
 from secondtake.harness.drivers import Driver
 from tests.tools.scene import configured
 
-INSTALL_S = 240
+INSTALL_S = 480
 """Far above what an installation takes; only a registry that hangs reaches it."""
 
 
@@ -29,7 +29,7 @@ def cache() -> Path:
 def installed(driver: Driver) -> Path:
     """The folder of an agent's program, of the measured version. Skips, with the reason, where it cannot be installed."""
     folder = cache() / f"{driver.name}-{driver.measured}"
-    if not (folder / "bin").is_dir():
+    if not (folder / "bin" / driver.programs[0]).exists():
         cache().mkdir(parents=True, exist_ok=True)
         # Made beside it and then renamed: an installation that was interrupted is no installation. Virtual environments cannot be moved.
         registry, _, package = driver.package.partition(":")

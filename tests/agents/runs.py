@@ -16,16 +16,8 @@ from pathlib import Path
 
 from secondtake.harness.driving import version_of
 from secondtake.harness.provider import Provider
-from tests.agents.casts import TASK, Cast
+from tests.agents.casts import AUTHOR, TASK, Cast
 from tests.tools.scene import PATIENCE_S, SECONDTAKE, Ran, configured, offline, tree
-
-DAY = "2026-01-01T00:00:00+00:00"
-
-AUTHOR = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "A Person"), ("EMAIL", "person@mail.example"), ("DATE", DAY))
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +25,11 @@ class Place:
     """A workspace and a home that are made anew before each run, at the same paths."""
 
     root: Path
+    project: str = "work"
 
     @property
     def work(self) -> Path:
-        return self.root / "work"
+        return self.root / self.project
 
     @property
     def home(self) -> Path:
@@ -152,7 +145,7 @@ class Run:
         self.place.fresh()
         routes = [word for host in self.cast.hosts for word in ("--route", f"{host}={provider.base_url}")]
         ran = self.secondtake("record", "--json", *routes, name, "--", *self.cast.command(), place=self.place)
-        self.files = tree(self.place.work, without=r"^\.git/")
+        self.files = tree(self.place.work, without=self.without)
         return ran
 
     def replay(
@@ -171,7 +164,12 @@ class Run:
         command = ("replay", "--json", *how, name, "--", *self.cast.command(task))
         ran = self.secondtake(*command, place=where, before=(*offline(), *before), extra=extra)
         copy = Path(ran.result["ran_in"]) if ran.result.get("ran_in") else where.work
-        return Played(ran, tree(copy, without=r"^\.git/"))
+        return Played(ran, tree(copy, without=self.without))
+
+    @property
+    def without(self) -> str:
+        """Paths that are no part of what the agent made."""
+        return rf"^\.git/|{self.cast.own}" if self.cast.own else r"^\.git/"
 
     def count(self, played: Played) -> None:
         """Add a replay to the table."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secondtake.cassettes.prompts import change_prompts, without_dates, without_way_home
+from secondtake.cassettes.prompts import change_prompts, without_dates, without_project, without_way_home
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,20 @@ def test_a_date_is_forgiven_only_behind_a_label_that_begins_its_line(text: str, 
 def test_a_way_home_is_forgiven_only_where_it_leads_to_the_agents_folder(text: str, left: str) -> None:
     """AGENTS 2, 5.4: Qwen Code names a file of HOME from the workspace."""
     assert without_way_home(text) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("is: /home/me/.gemini/tmp/my-app_2\n", "is: /home/me/.gemini/tmp/(project)\n"),
+        ("(`/root/.gemini/tmp/x.y/memory/MEMORY.md`)", "(`/root/.gemini/tmp/(project)/memory/MEMORY.md`)"),
+        ("/home/me/.gemini/settings.json", "/home/me/.gemini/settings.json"),
+        ("/tmp/gemini/tmp/x", "/tmp/gemini/tmp/x"),
+    ],
+)
+def test_a_projects_folder_is_forgiven_its_name(text: str, left: str) -> None:
+    """AGENTS 2, 5.4: Gemini CLI names a folder of HOME after the last part of the workspace's path."""
+    assert without_project(text) == left
 
 
 @given(

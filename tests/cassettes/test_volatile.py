@@ -106,6 +106,7 @@ LATER = ("2027-01-01", "Friday, January 1, 2027", "Fri Jan 01 2027")
             chat({"role": "user", "content": "in ../../home/me/.qwen/output-language.md now"}),
             chat({"role": "user", "content": "in ../.qwen/output-language.md now"}),
         ),
+        (GEMINI, gemini({"text": "in /home/me/.gemini/tmp/one now"}), gemini({"text": "in /home/me/.gemini/tmp/two now"})),
         (ANTHROPIC, anthropic(metadata={"user_id": "a"}), anthropic(metadata={"user_id": "b"})),
         (ANTHROPIC, billing("8ce76"), billing("1f0aa")),
         (ANTHROPIC, marked(0), marked(2)),
@@ -147,7 +148,14 @@ def test_what_differs_between_two_equal_runs_is_forgiven(path: str, one: object,
             anthropic(system="../../home/me/.qwen/x"),
             anthropic(system="../.qwen/x"),
         ),
+        (ANTHROPIC, anthropic(system="/home/me/.gemini/tmp/one"), anthropic(system="/home/me/.gemini/tmp/two")),
+        (CHAT, chat({"role": "user", "content": "/h/.gemini/tmp/one"}), chat({"role": "user", "content": "/h/.gemini/tmp/two"})),
         # the same format, another place
+        (
+            GEMINI,
+            gemini({"functionCall": {"id": "c", "args": {"path": "/h/.gemini/tmp/one"}}}),
+            gemini({"functionCall": {"id": "c", "args": {"path": "/h/.gemini/tmp/two"}}}),
+        ),
         (ANTHROPIC, anthropic(system="Written on 2026-11-30"), anthropic(system="Written on 2026-12-01")),
         (ANTHROPIC, anthropic(system="Say: Today's date is 2026-11-30"), anthropic(system="Say: Today's date is 2026-12-01")),
         (ANTHROPIC, anthropic(system="Today's date is unknown"), anthropic(system="Today's date is known")),
@@ -218,6 +226,7 @@ def test_every_rule_has_a_test_that_shows_what_it_does() -> None:
         "chat-shell",
         "prompt-date",
         "chat-way-home",
+        "gemini-project",
         "git-capabilities",
     ]
     assert all(rule.why and rule.version >= 1 for rule in RULES)
