@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import override
 
 from secondtake.harness.provider.chat import Chat
-from secondtake.harness.provider.script import Failure, Reply, Stop, cut
+from secondtake.harness.provider.script import Failure, Reply, Stop, ToolCall, cut
 from secondtake.harness.provider.wire import (
     CREATED_S,
     BadCall,
@@ -52,7 +52,7 @@ class Responses(Wire):
     def whole(self, call: Call, reply: Reply, model: str) -> Json:
         cut_short = reply.stopped is Stop.LENGTH
         output: list[Json] = [_message(call, reply.text, "completed")] if reply.text else []
-        output += [_function(call, n, t.name, arguments_text(t.arguments), "completed") for n, t in enumerate(reply.tools)]
+        output += [_called(call, n, tool, _argument(tool), "completed") for n, tool in enumerate(reply.tools)]
         done = dict(_response(call, model, "incomplete" if cut_short else "completed", output))
         if cut_short:
             done["incomplete_details"] = {"reason": "max_output_tokens"}
@@ -87,13 +87,16 @@ class Responses(Wire):
             say("response.output_item.done", output_index=index, item=_message(call, reply.text, "completed"))
             index += 1
         for n, tool in enumerate(reply.tools):
-            written = arguments_text(tool.arguments)
-            where = {"item_id": _function_id(call, n), "output_index": index}
-            say("response.output_item.added", output_index=index, item=_function(call, n, tool.name, "", "in_progress"))
+            written = _argument(tool)
+            item = _called(call, n, tool, written, "completed")
+            where = {"item_id": item["id"], "output_index": index}
+            say("response.output_item.added", output_index=index, item=_called(call, n, tool, "", "in_progress"))
+            kind = "response.function_call_arguments" if tool.text is None else "response.custom_tool_call_input"
             for piece in cut(written, 24):
-                say("response.function_call_arguments.delta", **where, delta=piece)
-            say("response.function_call_arguments.done", **where, name=tool.name, arguments=written)
-            say("response.output_item.done", output_index=index, item=_function(call, n, tool.name, written, "completed"))
+                say(f"{kind}.delta", **where, delta=piece)
+            done: Json = {"name": tool.name, "arguments": written} if tool.text is None else {"input": written}
+            say(f"{kind}.done", **where, **done)
+            say("response.output_item.done", output_index=index, item=item)
             index += 1
         whole = self.whole(call, reply, model)
         say(f"response.{whole['status']}", response=whole)
@@ -158,10 +161,6 @@ def _message_id(call: Call) -> str:
     return f"msg_{call.identity('message', length=48)}"
 
 
-def _function_id(call: Call, number: int) -> str:
-    return f"fc_{call.identity('function', number, 48)}"
-
-
 def _part(text: str) -> Json:
     return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
 
@@ -171,14 +170,21 @@ def _message(call: Call, text: str | None, status: str) -> Json:
     return {"id": _message_id(call), "type": "message", "status": status, "role": "assistant", "content": content}
 
 
-def _function(call: Call, number: int, name: str, arguments: str, status: str) -> Json:
+def _argument(tool: ToolCall) -> str:
+    return arguments_text(tool.arguments) if tool.text is None else tool.text
+
+
+def _called(call: Call, number: int, tool: ToolCall, argument: str, status: str) -> Json:
+    """One call; `argument` is what was written of its argument so far."""
+    prefix, kind, name = ("fc", "function_call", "arguments") if tool.text is None else ("ctc", "custom_tool_call", "input")
     return {
-        "id": _function_id(call, number),
-        "type": "function_call",
+        "id": f"{prefix}_{call.identity('function', number, 48)}",
+        "type": kind,
         "status": status,
-        "arguments": arguments,
+        name: argument,
         "call_id": f"call_{call.identity('tool', number)}",
-        "name": name,
+        "name": tool.name,
+        **({"namespace": tool.namespace} if tool.namespace else {}),
     }
 
 

@@ -36,10 +36,20 @@ class HowCut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call of the model. Several in one turn are parallel calls."""
+    """One tool call of the model. Several in one turn are parallel calls.
+
+    `text` makes it a call whose argument is plain text, in the format that has such calls (Responses: `custom_tool_call`); the others send
+    it as the argument `input`. `namespace` is that of Responses.
+    """
 
     name: str
     arguments: Mapping[str, object] = field(default_factory=dict)
+    text: str | None = None
+    namespace: str = ""
+
+    def __post_init__(self) -> None:
+        if self.text is not None and not self.arguments:
+            object.__setattr__(self, "arguments", {"input": self.text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +202,16 @@ def _turn(value: object, place: str) -> Turn:
 
 
 def _tool(value: object, place: str) -> ToolCall:
-    table = _table(value, place, {"name", "arguments"})
+    table = _table(value, place, {"name", "arguments", "input", "namespace"})
     if not _text(table, "name", place, ""):
         raise BadInput(f"{place}: `name` is missing")
     arguments = table.get("arguments", {})
     if not isinstance(arguments, dict):
         raise BadInput(f"{place}: `arguments` must be a table")
-    return ToolCall(_text(table, "name", place, ""), arguments)
+    text = _text(table, "input", place, "") if "input" in table else None
+    if text is not None and arguments:
+        raise BadInput(f"{place}: `input` is the text of a call that has no `arguments`")
+    return ToolCall(_text(table, "name", place, ""), arguments, text, _text(table, "namespace", place, ""))
 
 
 def _failure(value: object, place: str) -> Failure:

@@ -82,6 +82,7 @@ def test_the_manuals_script_can_be_read() -> None:
         ("[[scene]]\nturn = [1]", "scene 1, turn 1: must be a table"),
         ('[[scene]]\nturn = [{ tool = [{ name = "" }] }]', "scene 1, turn 1, tool 1: `name` is missing"),
         ('[[scene]]\nturn = [{ tool = [{ name = "x", arguments = 1 }] }]', "tool 1: `arguments` must be a table"),
+        ('[[scene]]\nturn = [{ tool = [{ name = "x", input = "y", arguments = { z = 1 } }] }]', "tool 1: `input` is the text of a call"),
         ("[[scene]]\nturn = [{ failure = { status = 200 } }]", "failure: `status` must be 400 to 599, not 200"),
         ('[[scene]]\nturn = [{ text = "x", failure = { status = 500 } }]', "`failure` stands alone"),
         ('[[scene]]\nturn = [{ stop = "never" }]', "`stop` must be one of turn, tools, length, refusal, not `never`"),
