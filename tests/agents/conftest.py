@@ -1,19 +1,19 @@
-"""Pytest fixtures of the agents tier: each agent is installed once, and its task recorded once. At the end, the table."""
+"""Pytest fixtures of the agents tier: each agent is installed once, and does its course once. At the end, the table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.agents.casts import CASTS, Cast
-from tests.agents.installs import cache, installed
-from tests.agents.installs import later as a_month_later
-from tests.agents.runs import HEAD, Line, Run, begun, provided
+from tests.agents.courses import Course, Courses
+from tests.agents.installs import cache
+from tests.agents.runs import HEAD, Line
 
 LINES: list[Line] = []
-"""The rows of the table, in the order in which the agents were recorded."""
+"""The rows of the table."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,6 +24,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.agents)
 
 
+@pytest.fixture(scope="session")
+def courses(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Courses]:
+    """The courses of the agents that were selected."""
+    chosen = {item.callspec.params["cast"].name for item in request.session.items if "cast" in getattr(item, "fixturenames", ())}  # type: ignore[attr-defined]  # pytest's own items
+    made = Courses([cast for cast in CASTS if cast.name in chosen], tmp_path_factory.mktemp("agents"))
+    yield made
+    made.stop()
+    LINES.extend(sorted(made.lines, key=lambda line: line.agent))
+
+
 @pytest.fixture(scope="session", params=CASTS, ids=lambda cast: cast.name)
 def cast(request: pytest.FixtureRequest) -> Cast:
     """Each agent in turn."""
@@ -32,21 +42,9 @@ def cast(request: pytest.FixtureRequest) -> Cast:
 
 
 @pytest.fixture(scope="session")
-def run(cast: Cast, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The agent's task, recorded; the provider is gone."""
-    made = begun(cast, installed(cast.driver), tmp_path_factory.mktemp(cast.name))
-    with provided(cast) as provider:
-        made.recorded = made.record("task", provider)
-    if made.recorded.code == 0:
-        made.line.exchanges = sum(made.recorded.result["exchanges"].values())
-        LINES.append(made.line)
-    return made
-
-
-@pytest.fixture(scope="session")
-def later() -> dict[str, str]:
-    """What puts a run a month into the future."""
-    return a_month_later()
+def course(cast: Cast, courses: Courses) -> Course:
+    """What is done with the agent; each step is waited for when it is looked at."""
+    return courses.of(cast)
 
 
 def table(lines: Sequence[Line]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from secondtake.harness.driving import version_of
 from secondtake.harness.provider import Provider
@@ -176,9 +177,9 @@ class Run:
         self.line.replays += 1
         self.line.answered += played.answered
 
-    def rows(self, name: str) -> list[dict[str, object]]:
-        """What `show NAME --json` prints."""
-        shown = self.secondtake("show", name, "--json", place=self.place)
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """What `events NAME --json` prints."""
+        shown = self.secondtake("events", name, "--json", place=self.place)
         assert shown.code == 0, shown.said
         return [json.loads(line) for line in shown.out.splitlines()]
 

@@ -5,63 +5,64 @@ from __future__ import annotations
 import hashlib
 import re
 
-from tests.agents.casts import LEFT, OTHER_TASK
-from tests.agents.runs import Place, Run
-
-REPLAYS = 5
+from tests.agents.courses import REPLAYS, Course
 
 
-def test_the_recording_is_clean_and_holds_the_whole_task(run: Run) -> None:
+def test_the_recording_is_clean_and_holds_the_whole_task(course: Course) -> None:
     """AGENTS 1: no change to the agent, no base URL, no configuration; a model call for each turn."""
-    ran = run.recorded
-    assert ran is not None
-    result = ran.clean()
-    assert result["agent_status"] == 0, ran.said
-    assert result["exchanges"]["model"] >= len(run.cast.turns), ran.out
-    assert {name: run.files.get(name) for name in run.cast.files} == {
-        name: hashlib.sha256(text.encode()).hexdigest() for name, text in LEFT.items()
-    }
+    result = course.recorded.clean()
+    assert result["agent_status"] == 0, course.recorded.said
+    assert result["exchanges"]["model"] >= len(course.cast.turns), course.recorded.out
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in course.cast.files.items()}
+    assert {name: course.run.files.get(name) for name in digests} == digests
 
 
-def test_five_replays_are_the_recording(run: Run) -> None:
+def test_the_events_are_the_script(course: Course) -> None:
+    """AGENTS 5.15: each tool call of the script with its result, and the exit code of the one that fails, where the agent says it."""
+    calls = [tool.name for turn in course.cast.turns for tool in turn.tools]
+    assert [event["tool"] for event in course.events if event["event"] == "tool_call"] == calls
+    results = [event for event in course.events if event["event"] == "tool_result"]
+    assert all(result["matched"] for result in results)
+    if calls and course.cast.driver.exits:
+        assert 3 in [result["exit_code"] for result in results]
+
+
+def test_five_replays_are_the_recording(course: Course) -> None:
     """T-O5, T-Q3: zero misses, nothing by position, no model call left over, the same tree, the same words of the agent."""
-    assert run.recorded is not None
-    for _ in range(REPLAYS):
-        played = run.replay("task")
-        run.count(played)
+    assert len(course.replays) == REPLAYS
+    for played in course.replays:
         result = played.ran.clean()
         assert (result["answered"]["positional"], result["answered"]["miss"], result["answered"]["live"]) == (0, 0, 0)
         assert sum(result["answered"].values()) == result["requests"]
         assert [row for row in result["unplayed"] if row["channel"] == "model"] == []
-        assert played.files == run.files
-        assert words(played.ran.said, run.cast.said) == words(run.recorded.said, run.cast.said)
+        assert played.files == course.run.files
+        assert words(played.ran.said, course.cast.said) == words(course.recorded.said, course.cast.said)
 
 
-def test_it_plays_in_another_workspace_and_home(run: Run) -> None:
+def test_it_plays_in_another_workspace_and_home(course: Course) -> None:
     """AGENTS 5.4: paths, their slugs and ways between them do not tell two runs apart."""
-    elsewhere = Place(run.place.root.parent / "elsewhere" / "on-another_disk.d", "the_project")
-    played = run.replay("task", place=elsewhere)
+    played = course.elsewhere
     assert played.ran.clean()["answered"]["positional"] == 0, played.ran.out
-    assert played.files == run.files
+    assert played.files == course.run.files
 
 
-def test_it_plays_a_month_later(run: Run, later: dict[str, str]) -> None:
+def test_it_plays_a_month_later(course: Course) -> None:
     """T-M1, AGENTS 2: the date in a prompt does not tell two runs apart."""
-    played = run.replay("task", extra=later)
+    played = course.later
     assert played.ran.clean()["answered"]["positional"] == 0, played.ran.out
-    assert played.files == run.files
+    assert played.files == course.run.files
 
 
-def test_another_task_is_a_miss_that_names_the_field_and_ends_the_run(run: Run) -> None:
+def test_another_task_is_a_miss_that_names_the_field_and_ends_the_run(course: Course) -> None:
     """AGENTS 5.10, T-A7: told at once, with the place that differs; the agent does not try again."""
-    other = run.replay("task", task=OTHER_TASK)
+    other = course.other
     result = other.ran.result
     assert other.ran.code == 103, other.ran.said
     missed = [miss for miss in result["misses"] if miss["channel"] == "model"]
     assert missed
-    assert len(missed) <= 1 + len(run.cast.aside), missed
+    assert len(missed) <= 1 + len(course.cast.aside), missed
     assert all(any(re.match(r"body (messages|contents|input)\b", place) for place in miss["differs"]) for miss in missed), missed
-    assert result["elapsed_us"] - missed[0]["at_us"] <= 2_000_000
+    assert result["elapsed_us"] - missed[-1]["at_us"] <= 2_000_000
     assert other.files.keys() == {"README.md"}
 
 
