@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from secondtake.harness.driving import version_of
@@ -141,11 +142,12 @@ class Run:
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def record(self, name: str, provider: Provider) -> Ran:
-        """Record the task; all the hosts that the cast names are the provider."""
+    def record(self, name: str, provider: Provider, *, routes: Mapping[str, str] = MappingProxyType({})) -> Ran:
+        """Record the task; all the hosts that the cast names are the provider, and others where `routes` says."""
         self.place.fresh()
-        routes = [word for host in self.cast.hosts for word in ("--route", f"{host}={provider.base_url}")]
-        ran = self.secondtake("record", "--json", *routes, name, "--", *self.cast.command(), place=self.place)
+        whither = {**dict.fromkeys(self.cast.hosts, provider.base_url), **routes}
+        options = [word for host, url in whither.items() for word in ("--route", f"{host}={url}")]
+        ran = self.secondtake("record", "--json", *options, name, "--", *self.cast.command(), place=self.place)
         self.files = tree(self.place.work, without=self.without)
         return ran
 
