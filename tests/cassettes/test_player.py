@@ -631,3 +631,17 @@ def test_the_first_of_a_queue_is_found_at_once_however_long_it_is() -> None:
         cassette.record(ask("/poll"), ok(), received=b"%d" % number)
     session = start(cassette)
     assert [bytes_of(session.answer(ask("/poll"), live())) for _ in range(3001)][-2:] == [b"2999", b"2999"]
+
+
+def test_a_miss_of_a_burst_is_said_to_be_one_only_where_some_of_it_was_recorded() -> None:
+    """AGENTS 5.17: an agent's own installer is cut off at random; `npm install` in its shell is content."""
+    embedded = ("User-Agent: npm/undefined node/v24.3.0 linux x64 workspaces/false", "pacote-req-type: packument")
+    cassette = MemoryCassette()
+    session = start(cassette)
+    assert not missed(session.answer(ask("/zod", *embedded), live())).burst
+    cassette.record(ask("/react", *embedded), ok("Content-Type: application/json"), received=b"{}", channel=Channel.INDEX)
+    session = start(cassette)
+    assert missed(session.answer(ask("/zod", *embedded), live())).burst
+    assert not missed(session.answer(ask("/zod", *embedded, host="other.example"), live())).burst
+    assert not missed(session.answer(ask("/zod", "User-Agent: npm/11.0.0 node/v20.0.0", embedded[1]), live())).burst
+    assert bytes_of(session.answer(ask("/react", *embedded), live())) == b"{}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,9 @@ from secondtake.cassettes.cassette import Cassette
 from secondtake.cassettes.redact import Redactor
 from secondtake.harness.drivers import DRIVERS, Driver
 from secondtake.harness.driving import driven, noted, start_problems, version_of
+from secondtake.harness.plan import HostRules, Naming, Where
+from secondtake.harness.session import record_session, replay_session
+from secondtake.proxy.policy import Pace
 from tests.harness.stages import stage_in
 
 DRIVER = Driver(
@@ -73,6 +77,24 @@ def test_what_differs_at_the_start_is_said(tmp_path: Path) -> None:
     assert "~/.plain" in said[1].message
     assert [problem.kind for problem in start_problems(stage, DRIVERS["pi"], ("pi",), cassette)] == ["other-agent"]
     assert start_problems(stage, None, AGENT, cassette) == ()
+
+
+def test_a_replay_starts_the_agent_as_the_recording_did(tmp_path: Path) -> None:
+    """AGENTS 5.21, 5.22: what the driver sets, and the switches that were set then; another agent's name, or none, changes nothing."""
+    for folder in ("bin", "work"):
+        (tmp_path / folder).mkdir()
+    agent = tmp_path / "bin/claude"
+    agent.write_text('#!/bin/sh\necho "${CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC-unset} ${DISABLE_AUTOUPDATER-unset}" >> ../said\n')
+    agent.chmod(0o755)
+    switch = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
+    stage = replace(stage_in(tmp_path, PATH=f"{agent.parent}:/usr/bin:/bin"), cwd=tmp_path / "work")
+    switched = replace(stage, environ={**stage.environ, switch: "1"})
+    asyncio.run(record_session(switched, HostRules(), Naming("on"), ["claude"]))
+    asyncio.run(record_session(stage, HostRules(), Naming("off"), ["claude"]))
+    asyncio.run(replay_session(stage, "on", ["claude"], pace=Pace.FAST, where=Where()))
+    asyncio.run(replay_session(switched, "off", ["claude"], pace=Pace.FAST, where=Where()))
+    asyncio.run(replay_session(switched, "off", ["claude"], pace=Pace.FAST, where=Where(), driver="none"))
+    assert (tmp_path / "said").read_text().splitlines() == ["1 1", "unset 1", "1 1", "unset 1", "1 unset"]
 
 
 def test_a_version_is_read_from_the_package_and_nothing_is_run(tmp_path: Path) -> None:

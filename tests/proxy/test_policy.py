@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from secondtake.cassettes.exchange import Answer, Answered, Bytes, Channel, Ending, Request
@@ -60,3 +62,14 @@ def test_telemetry_that_was_not_recorded_is_answered_and_never_a_miss() -> None:
     """T-O3."""
     assert Policy(Mode.REPLAY).decide(Channel.TELEMETRY, MISS) == Refuse("telemetry")
     assert isinstance(Policy(Mode.REPLAY).opening(REQUEST, Channel.TELEMETRY, failed=False), Collect)
+
+
+def test_telemetry_that_only_its_content_tells_is_answered_too() -> None:
+    """AGENTS 3, Qwen Code: a beacon posts to `/`; the head alone says nothing."""
+    beacon = replace(MISS, channel=Channel.TELEMETRY)
+    assert Policy(Mode.REPLAY).decide(Channel.WEB, beacon) == Refuse("telemetry")
+
+
+def test_what_varies_in_the_background_is_no_miss() -> None:
+    """AGENTS 3, opencode: 29 to 33 packages in equal runs."""
+    assert Policy(Mode.REPLAY).decide(Channel.INDEX, replace(MISS, burst=True)) == Refuse("burst")

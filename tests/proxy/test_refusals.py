@@ -59,6 +59,8 @@ def test_the_other_reasons() -> None:
     refusals = Refusals()
     assert refusals.of(Refuse("ws-refused"), REQUEST, Channel.MODEL).status == 426
     assert refusals.of(Refuse("telemetry"), REQUEST, Channel.TELEMETRY).status == 204
+    assert refusals.of(Refuse("burst"), REQUEST, Channel.INDEX).status == 404
+    assert field(refusals.of(Refuse("burst"), REQUEST, Channel.INDEX), b"x-should-retry") == b"false"
     assert refusals.of(Refuse("strict"), REQUEST, Channel.WEB).status == 424
     assert refusals.of(Refuse("names-disagree"), REQUEST, Channel.WEB).status == 424
     assert refusals.of(Refuse("refused: a is loopback"), REQUEST, Channel.WEB).status == 403
