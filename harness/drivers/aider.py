@@ -34,8 +34,7 @@ AIDER = Driver(
     rules=("CONVENTIONS.md", ".aider.conf.yml", ".aider.model.settings.yml", "~/.aider.conf.yml"),
     seed=(".aider.conf.yml", ".aider", ".env"),
     notes=(
-        "it lists the files of a chat in the order of a set of full paths: PYTHONHASHSEED, which the driver sets, makes it the same in each run, "
-        "but with several files in the chat a recording plays in the same workspace only",
+        "it lists several files of a chat in the order of a set: the same in each run by PYTHONHASHSEED, another in another workspace",
         "one user in ten, by a random number, sends telemetry unless it is switched off, as the driver does",
         "it writes its history beside the code (.aider*), with the time of day, and so a replayed tree differs there",
         "it ends with 0 also where no model answered",
