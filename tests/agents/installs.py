@@ -59,8 +59,9 @@ def later() -> dict[str, str]:
     if not folder.is_dir():
         cache().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache()) as made:
-            pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={made}/it", f"libfaketime=={LIBFAKETIME}")
-            _run("libfaketime", *pip)
+            # uv: an environment that uv made has no pip.
+            uv = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", sys.executable)
+            _run("libfaketime", *uv, "--target", f"{made}/it", f"libfaketime=={LIBFAKETIME}")
             Path(made, "it").rename(folder)
     library = next(folder.rglob("libfaketime.so.1"))
     fake = {"LD_PRELOAD": str(library), "FAKETIME": "+31d", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}

@@ -62,7 +62,8 @@ def test_another_task_is_a_miss_that_names_the_field_and_ends_the_run(course: Co
     assert missed
     assert len(missed) <= 1 + len(course.cast.aside), missed
     assert all(any(re.match(r"body (messages|contents|input)\b", place) for place in miss["differs"]) for miss in missed), missed
-    assert result["elapsed_us"] - missed[-1]["at_us"] <= 2_000_000
+    # Told at once, and ended in a second or so; a machine of two busy cores may take some more. Without the end it is minutes.
+    assert result["elapsed_us"] - missed[-1]["at_us"] <= 15_000_000
     assert other.files.keys() == {"README.md"}
 
 
