@@ -24,10 +24,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.agents)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def courses(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Courses]:
-    """The courses of the agents that were selected."""
-    chosen = {item.callspec.params["cast"].name for item in request.session.items if "cast" in getattr(item, "fixturenames", ())}  # type: ignore[attr-defined]  # pytest's own items
+    """The courses of the agents that were selected, begun with the first test here, whichever it is."""
+    chosen = {item.callspec.params["cast"].name for item in request.session.items if "course" in getattr(item, "fixturenames", ())}  # type: ignore[attr-defined]  # pytest's own items
     made = Courses([cast for cast in CASTS if cast.name in chosen], tmp_path_factory.mktemp("agents"))
     yield made
     made.stop()

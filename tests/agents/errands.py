@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from secondtake.harness.provider import Reply, ToolCall
 from tests.agents.casts import CASTS, Cast
@@ -18,9 +19,10 @@ QUICK = "echo two > two.txt; cat two.txt"
 FAILS = "cat README.md; ls not-here"
 """Ends with 2."""
 INSTALLS = (
-    f"{sys.executable} -m pip install --no-compile --no-deps --no-input --disable-pip-version-check "
-    f"--target lib --index-url https://{HOST}/simple/ pebble && ls lib"
+    f"{Path(sys.executable).with_name('uv')} pip install --quiet --no-config --no-cache --no-deps --python {sys.executable} "
+    f"--target lib --default-index https://{HOST}/simple/ pebble && ls lib"
 )
+"""By uv, which is where this Python is; pip need not be."""
 PATCH = f"*** Begin Patch\n*** Update File: README.md\n@@\n-{BEFORE}+{AFTER}*** End Patch\n"
 INSTALLED = "lib/pebble/__init__.py"
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,15 @@ from typing import Any
 from secondtake.harness.driving import version_of
 from secondtake.harness.provider import Provider
 from tests.agents.casts import AUTHOR, TASK, Cast
-from tests.tools.scene import PATIENCE_S, SECONDTAKE, Ran, configured, offline, tree
+from tests.agents.installs import cache
+from tests.tools.scene import PATIENCE_S, ROOT, Ran, configured, offline, tree
+
+
+def secondtake() -> tuple[str, ...]:
+    """The program, from this checkout. Its bytecode is kept, out of the agent's sight: it is started a hundred times here."""
+    begin = f"import sys; sys.dont_write_bytecode = False; sys.path.insert(0, {str(ROOT / '.src')!r})"
+    start = f"{begin}; from secondtake.cli.main import main; main()"
+    return (sys.executable, "-X", f"pycache_prefix={cache() / 'bytecode'}", "-c", start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ class Run:
     def secondtake(self, *arguments: str, place: Place, before: Sequence[str] = (), extra: Mapping[str, str] | None = None) -> Ran:
         """Run the program in a place, nothing to read for the agent."""
         done = subprocess.run(
-            [*before, *SECONDTAKE, *arguments],
+            [*before, *secondtake(), *arguments],
             env=self.environment(place, extra or {}),
             cwd=place.work,
             stdin=subprocess.DEVNULL,
