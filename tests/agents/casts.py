@@ -82,6 +82,9 @@ ROUTER = Scene(
 )
 """Gemini CLI asks a small model which one to ask."""
 
+STARTUP = r"\[STARTUP\] .*"
+"""Gemini CLI and its kin measure their own start, and complain of it on some of them."""
+
 TITLE = Scene((Reply('{"title": "A greeting"}'),), model="*haiku*")
 
 CASTS: tuple[Cast, ...] = (
@@ -115,6 +118,7 @@ CASTS: tuple[Cast, ...] = (
         turns("run_shell_command", None, {"is_background": False}),
         files=LEFT,
         first=1,
+        said=STARTUP,
     ),
     Cast(
         DRIVERS["codex"],
@@ -134,6 +138,7 @@ CASTS: tuple[Cast, ...] = (
         ),
         (ROUTER,),
         files=LEFT,
+        said=STARTUP,
     ),
     Cast(
         DRIVERS["mini-swe-agent"],
