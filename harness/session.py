@@ -198,8 +198,10 @@ async def retake_session(
     with opened(stage, name) as cassette, ExitStack() as cleanup:
         stage = driven(stage, driver_for(agent, driver), cassette)
         refuse_in_place(stage, cassette, where, command, agent)
-        dummy = dummies(told(cassette, "credentials"), stage.environ)
-        with equipped(replace(stage, environ={**dummy, **stage.environ}), recorded=recorded_start(cassette)) as equipment:
+        # The credential that is put on model calls is not the agent's: what it finds in its place is a value that opens nothing.
+        own = {name: value for name, value in stage.environ.items() if name != recast.credential_env}
+        child = replace(stage, environ={**dummies(told(cassette, "credentials"), own), **own})
+        with equipped(child, recorded=recorded_start(cassette)) as equipment:
             cast = cast_of(stage, cassette, recast, equipment.redactor)
             standing = stand(stage, cassette, name, agent, where, announce, cleanup, command=command)
             proxy = retaking_proxy(stage, wire, equipment, cassette, cast, pace, port=0)

@@ -313,6 +313,19 @@ def test_another_credential_is_put_on_model_calls_and_kept_nowhere(tmp_path: Pat
     played(tmp_path, recorded, test)
 
 
+def test_the_agent_does_not_find_the_credential_that_is_put_on_model_calls(tmp_path: Path, recorded: Path) -> None:
+    """Issue 5 (credentials): a shell of a model that is on trial must not print it; what stands in its place opens nothing."""
+
+    async def test(made: Scene) -> None:
+        seen = tmp_path / "environment"
+        told = ["sh", "-c", f'env > {seen}; exec "$@"', "sh", *agent()]
+        result = await made.with_environ(REAL_KEY=SECRET).retake(CAREFUL, credential_env="REAL_KEY", command=told)
+        assert (result.verdict, result.agent_status) == (Verdict.CLEAN, 0)
+        assert SECRET not in seen.read_text()
+
+    played(tmp_path, recorded, test)
+
+
 def test_a_credential_from_a_command(tmp_path: Path, recorded: Path) -> None:
     """Issue 3.8: --credential-command; asked once, not once a call."""
 
