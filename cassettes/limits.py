@@ -92,3 +92,6 @@ SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024
 
 SOCKET_MESSAGES = 200_000
 """Messages listed of one upgraded exchange; a turn of a model's socket has a few hundred. Later ones are not kept."""
+
+ENVELOPE_BYTES = 4 * 1024 * 1024
+"""An envelope; one of a large agent has about 20 KB, most of it digests of tools."""
