@@ -145,7 +145,7 @@ async def replay_session(
                 outcome = await proxy.stop()
             kept = standing.copy if where.keep else None
             result = replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept, other)
-            return replace(result, problems=(*result.problems, *stopping.notes(finished)))
+            return replace(result, problems=(*result.problems, *stopping.notes(finished, "--keep-going lets it go on")))
 
 
 async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None]) -> Replayed:
@@ -206,16 +206,19 @@ async def retake_session(
             standing = stand(stage, cassette, name, agent, where, announce, cleanup, command=command)
             proxy = retaking_proxy(stage, wire, equipment, cassette, cast, pace, port=0)
             port = await proxy.start()
+            proxy.wire.on_miss = stop = stopping.StopOnMiss(stopping.STOP_AFTER_S)
             taking = None
             try:
                 taking = begin_take(stage, cassette, cast, equipment, port, name=recast.name, agent=agent, cwd=standing.cwd, wire=wire)
                 attach(proxy, taking, equipment, port, standing.cwd)
+                cast.retake.on_refusal = stop.soon
                 started(taking.writer.name, cast.labels)
                 finished = await launch(
                     (*standing.prefix, *agent),
                     env=equipment.child(port),
                     cwd=standing.cwd,
                     stdout=stdout,
+                    stop=stop.event,
                     descriptors=equipment.descriptors,
                 )
             except NotStarted:
@@ -223,8 +226,10 @@ async def retake_session(
                     taking.discard()
                 raise
             finally:
+                stop.close()
                 outcome = await proxy.stop()
-            return taking.close(proxy, outcome, agent, equipment, finished.status, standing.copy if where.keep else None)
+            result = taking.close(proxy, outcome, agent, equipment, finished.status, standing.copy if where.keep else None)
+            return replace(result, problems=(*result.problems, *stopping.notes(finished)))
 
 
 async def proxy_retake_session(

@@ -1,4 +1,4 @@
-"""When a replayed agent is ended before its own end: a model call of its was not on the cassette, so it plays another piece now."""
+"""When an agent is ended before its own end: a model call of its was refused, not on the cassette or past a stopping rule."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ class StopOnMiss:
 
     def __call__(self, missed: Missed) -> None:
         """A request missed: of a model, or of something an agent can do without."""
-        if missed.channel is Channel.MODEL and self._timer is None:
+        if missed.channel is Channel.MODEL:
+            self.soon()
+
+    def soon(self) -> None:
+        """Some time from now, unless it was said before."""
+        if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._after_s, self.event.set)
 
     def close(self) -> None:
@@ -36,9 +41,9 @@ class StopOnMiss:
             self._timer.cancel()
 
 
-def notes(finished: Finished) -> tuple[Problem, ...]:
+def notes(finished: Finished, hint: str | None = None) -> tuple[Problem, ...]:
     """What a person must know about an agent that was ended."""
     if not finished.stopped:
         return ()
-    message = f"the agent was ended {STOP_AFTER_S:g} s after a model call missed: it had not ended by itself"
-    return (Problem("stopped", message, "--keep-going lets it go on"),)
+    message = f"the agent was ended {STOP_AFTER_S:g} s after a model call was refused: it had not ended by itself"
+    return (Problem("stopped", message, hint),)

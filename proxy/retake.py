@@ -84,6 +84,8 @@ class Retake:
     """A recorded answer by its ID, for a history that the provider held."""
     refused: list[str] = field(default_factory=list)
     """Why model calls were not sent: they could not be swapped, must not go there, or had no credential."""
+    on_refusal: Callable[[], None] = lambda: None
+    """Called when a model call was refused: no later one will fare better."""
 
     def claims(self, request: Request, content: bytes | None) -> Claim | None:
         """Whether this request asks a model, and is past the part that is played. Counts it.
@@ -119,6 +121,7 @@ class Retake:
     def unsent(self, why: str) -> str:
         """Remember that a model call was not sent, and why: the take is not what was asked for then."""
         self.refused.append(why)
+        self.on_refusal()
         return why
 
     def unready(self, request: Request, content: bytes, outgoing: Outgoing) -> bool:
@@ -143,6 +146,7 @@ class Retake:
         found = self.stops.before(now_us)
         if found is not None and self.tripped is None:
             self.tripped = found
+            self.on_refusal()
         return found
 
 

@@ -177,6 +177,19 @@ def test_a_stopping_rule_ends_in_a_refusal_that_the_agent_understands(
     played(tmp_path, recorded, test)
 
 
+def test_an_agent_that_asks_for_ever_after_a_stopping_rule_is_ended(tmp_path: Path, recorded: Path) -> None:
+    """Issue 6.1: `[stop]` ends a take; some agents ask again for minutes."""
+
+    async def test(made: Scene) -> None:
+        again = ["sh", "-c", 'until "$@"; do :; done', "sh", *agent()]
+        result = await made.retake(CAREFUL, bounds=Bounds(calls=1), command=again)
+        assert len(made.provider.seen) == 1
+        assert kinds(result).count("stopped") == 2
+        assert result.agent_status not in {0, None}
+
+    played(tmp_path, recorded, test)
+
+
 @pytest.mark.parametrize("model", ["careful-latest", f"{HASTY}=auto"])
 def test_what_is_not_held_fixed_is_refused_before_anything_is_asked(tmp_path: Path, recorded: Path, model: str) -> None:
     """Issue 3.2: alias, router and deployment are refused."""
