@@ -1,0 +1,1 @@
+"""The normalised identity of a failure (STATISTICS 1)."""

@@ -1,0 +1,1 @@
+"""What a test run said of each test, read from the forms that test programs write."""
