@@ -95,3 +95,27 @@ SOCKET_MESSAGES = 200_000
 
 ENVELOPE_BYTES = 4 * 1024 * 1024
 """An envelope; one of a large agent has about 20 KB, most of it digests of tools."""
+
+TREE_ENTRIES = 1_000_000
+"""Entries of one workspace's tree."""
+
+TREE_PATH_BYTES = 4096
+"""A path inside a workspace, and what a link says; Linux takes no longer one."""
+
+PATCH_BYTES = 4 * 1024 * 1024
+"""A file up to this size is compared line by line in a patch."""
+
+ARTIFACT_BYTES = 512 * 1024 * 1024
+"""A tree, a file of a workspace, a repository's objects: held in memory when asked for."""
+
+ARTIFACT_KIND_BYTES = 64
+"""The name of an artifact's kind."""
+
+EXECS = 200_000
+"""Commands kept of one run; later ones are counted only. A large build executes tens of thousands."""
+
+EXEC_ARGUMENTS = 131_072
+"""Arguments kept of one command; the kernel's own bound is 2 MiB for arguments and environment together."""
+
+EXEC_LOG_BYTES = 64 * 1024 * 1024
+"""What is kept of all commands' arguments of one run; from there on, they are cut to the program's name."""
