@@ -8,7 +8,7 @@ from typing import assert_never
 import click
 
 from secondtake.cassettes.errors import BadInput, RecordedError
-from secondtake.harness.results import Verdict, WouldAct
+from secondtake.harness.results import SealBroken, Verdict, WouldAct
 
 
 class Exit(IntEnum):
@@ -17,10 +17,12 @@ class Exit(IntEnum):
     CLEAN = 0
     USAGE = 64
     INTERNAL = 70
+    FAILED = 102
     DIVERGED = 103
     STORE = 104
     WORKSPACE = 105
     SEAL = 106
+    INFRASTRUCTURE = 107
     INTERRUPTED = 130
     OUTPUT_CLOSED = 141
 
@@ -29,10 +31,12 @@ MEANINGS: dict[Exit, str] = {
     Exit.CLEAN: "done, and nothing to report",
     Exit.USAGE: "the command line or a value in it cannot be used",
     Exit.INTERNAL: "a fault of secondtake itself",
+    Exit.FAILED: "the take counts, and did not pass its acceptance",
     Exit.DIVERGED: "a miss or a divergence: a request was not on the cassette, or a recording holds not what it should",
     Exit.STORE: "the store: no such cassette, a name that is taken, damage, a newer format, a full disk",
     Exit.WORKSPACE: "would act on the original workspace; nothing was run",
-    Exit.SEAL: "the seal was broken: something went out beside the proxy",
+    Exit.SEAL: "no seal where one was required, or it was broken: something went out beside the proxy",
+    Exit.INFRASTRUCTURE: "the take does not count: a provider, a line or a machine failed, not the model",
     Exit.INTERRUPTED: "interrupted from the keyboard",
     Exit.OUTPUT_CLOSED: "the reader of standard output went away",
 }
@@ -47,6 +51,8 @@ def code_for(error: BaseException) -> Exit:
     match error:
         case WouldAct():
             return Exit.WORKSPACE
+        case SealBroken():
+            return Exit.SEAL
         case BadInput() | click.UsageError() | click.BadParameter():
             return Exit.USAGE
         case RecordedError() | OSError():

@@ -15,6 +15,10 @@ class WouldAct(RecordedError):
     """The recorded tool calls would run in a directory that is not a copy. Nothing was run."""
 
 
+class SealBroken(RecordedError):
+    """No seal could be made where one is required, or one that was made does not hold."""
+
+
 class Verdict(StrEnum):
     """How a run counts, worst last."""
 

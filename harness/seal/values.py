@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from secondtake.cassettes.errors import RecordedError
+from secondtake.harness.results import SealBroken
+
+__all__ = ["Attempt", "Bind", "Seal", "SealBroken", "Tier", "Wanted"]
 
 
 class Tier(StrEnum):
@@ -31,10 +33,6 @@ class Wanted(StrEnum):
     AUTO = "auto"
     REQUIRE = "require"
     OFF = "off"
-
-
-class SealBroken(RecordedError):
-    """No seal could be made where one is required, or one that was made does not hold. Exit code 106."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 
 from secondtake.cassettes import errors
 from secondtake.cli.exits import MEANINGS, Exit, Unusable, code_for, exit_of
-from secondtake.harness.results import Verdict, WouldAct
+from secondtake.harness.results import SealBroken, Verdict, WouldAct
 
 PAGE = Path(__file__).parents[2] / "docs" / "exit-codes.md"
 
@@ -35,6 +35,7 @@ def test_the_page_holds_the_same_table() -> None:
         (errors.BadInput("x"), 64),
         (Unusable("x"), 64),
         (WouldAct("x"), 105),
+        (SealBroken("x"), 106),
         (click.UsageError("x"), 64),
         (click.BadParameter("x"), 64),
         (PermissionError(13, "Permission denied", "x"), 104),
