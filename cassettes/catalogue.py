@@ -11,14 +11,15 @@ from operator import attrgetter
 
 from secondtake.cassettes import content as codings
 from secondtake.cassettes import limits
-from secondtake.cassettes.canonical import canonical_target, media_type
+from secondtake.cassettes.canonical import Document, canonical_target, dump_json, media_type, parse_json, split_target
 from secondtake.cassettes.control import endpoint
 from secondtake.cassettes.exchange import Answer, Channel, Digest, Ending, Exchange, Request, Source
 from secondtake.cassettes.match import normal_key
 from secondtake.cassettes.memory import Recorded, Row
 from secondtake.cassettes.negotiation import field
-from secondtake.cassettes.normalise import Aliases, Rule, rules_version
+from secondtake.cassettes.normalise import NO_ALIASES, Aliases, Rule, Subject, rules_version
 from secondtake.cassettes.placeholder import collapse
+from secondtake.cassettes.volatile import RULES, VERSION
 
 KEPT = 8192
 """Exchange heads kept after reading, so that a repeated request does not read its head again; about 2 KiB each."""
@@ -102,10 +103,13 @@ class Kept:
 class Catalogue:
     """Indexes over the rows of one cassette. Positions are indexes into `rows`, which are in order of request start."""
 
-    def __init__(self, cassette: Recorded, *, rules: tuple[Rule, ...], aliases: Aliases, allow_push: bool) -> None:
+    def __init__(
+        self, cassette: Recorded, *, rules: tuple[Rule, ...], aliases: Aliases, allow_push: bool, recorded_aliases: Aliases = NO_ALIASES
+    ) -> None:
         self.cassette = cassette
         self.rules = rules
         self.aliases = aliases
+        self.recorded_aliases = recorded_aliases
         rows = list(cassette.rows)
         rows.sort(key=attrgetter("seq"))
         self.rows: Sequence[Row] = rows
@@ -160,23 +164,40 @@ class Catalogue:
         return tuple(positions)
 
     def _by_meaning(self) -> dict[bytes, list[int]]:
-        version = rules_version(self.rules)
+        version, shipped = rules_version(self.rules), self.rules[: len(RULES)] == RULES
         index: dict[bytes, list[int]] = {}
         for positions in self._exact.values():
             for position in positions:
-                keys = self.rows[position].keys
+                row = self.rows[position]
+                keys = row.keys
                 assert keys is not None
-                normal = keys.normal if keys.rules == version else self._again(position)
+                as_kept = keys.rules == version or (shipped and keys.rules == VERSION and not self.declared_for(row))
+                normal = keys.normal if as_kept else self.key_again(position)
                 index.setdefault(normal, []).append(position)
         for positions in index.values():
             positions.sort()
         return index
 
-    def _again(self, position: int) -> bytes:
+    def declared_for(self, row: Row) -> bool:
+        """Whether a rule beyond those that ship is for a request with this head."""
+        declared = self.rules[len(RULES) :] if self.rules[: len(RULES)] == RULES else ()
+        asked = Subject(row.method, row.host, split_target(row.path)[0])
+        return any(rule.applies(asked) for rule in declared)
+
+    def key_again(self, position: int) -> bytes:
         """The normal key by our rules, for a cassette recorded with others."""
         request = self.cassette.exchange(self.rows[position].seq).request
         content = self.request_content(request)
-        return normal_key(request, content, request.body.digest, rules=self.rules, aliases=self.aliases)
+        aliases = self.recorded_aliases or self.aliases
+        return normal_key(request, content, request.body.digest, rules=self.rules, aliases=aliases)
+
+    def told(self, found: Document, *, recorded: bool = False) -> Document:
+        """A body with our own values by their names, so that they are not shown as differences."""
+        aliases = (self.recorded_aliases or self.aliases) if recorded else self.aliases
+        if not aliases or found.json is None:
+            return found
+        parsed = parse_json(aliases.replace(dump_json(found.json)))
+        return found if parsed is None else Document(found.content, json=parsed)
 
     def endpoint(self, channel: Channel, request: Request) -> Sequence[int]:
         """Positions of `channel` that were asked of the same endpoint, whatever was sent there, in order."""

@@ -16,7 +16,7 @@ from secondtake.cassettes.exchange import Answered, Channel, Ending, Request
 from secondtake.cassettes.grants import form_of, grant
 from secondtake.cassettes.indexes import Kind, index_path, normal_name
 from secondtake.cassettes.match import meaning
-from secondtake.cassettes.misses import printable
+from secondtake.cassettes.misses import printable, shown_on_a_line
 from secondtake.cassettes.normalise import turns
 from secondtake.cassettes.recoding import readable
 from secondtake.cassettes.served import Serve
@@ -108,11 +108,13 @@ def by_position(catalogue: Catalogue, used: bytearray, request: Request, content
         if answer is None:
             continue
         differing = Found()
-        body_differences(found, live, differing)
+        body_differences(catalogue.told(found, recorded=True), catalogue.told(live), differing)
         notes = tuple(f"differs at {item.where} `{printable(item.path, 200)}`" for item in differing.items)
         used[position] = 1
         body = answer.body if isinstance(answer, Derived) else catalogue.body(kept.answer)
-        return Serve(answer.answer, body, kept.exchange.ended, Answered.POSITIONAL, row.seq, False, notes, row.channel)
+        answered, ended, more = Answered.POSITIONAL, kept.exchange.ended, differing.count - len(differing.items)
+        shown = tuple(map(shown_on_a_line, differing.items))
+        return Serve(answer.answer, body, ended, answered, row.seq, False, notes, row.channel, differences=shown, more=more)
     return None
 
 

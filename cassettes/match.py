@@ -69,11 +69,22 @@ def meaning(request: Request, content: bytes, rules: Sequence[Rule] = RULES) -> 
     return normalised(found, subject(request, found), rules)
 
 
+def aimed(request: Request, rules: Sequence[Rule] = RULES) -> bytes:
+    """Path and query as they are compared."""
+    target = request.path
+    if any(rule.on_target is not None for rule in rules):
+        asked = Subject(request.method, request.host, split_target(target)[0])
+        for rule in rules:
+            if rule.on_target is not None and rule.applies(asked):
+                target = rule.on_target(target)
+    return target
+
+
 def normal_key(
     request: Request, content: bytes | None, digest: Digest, *, rules: Sequence[Rule] = RULES, aliases: Aliases = NO_ALIASES
 ) -> bytes:
     """16 bytes: the same after canonical query, decoding, rules. `content` is None where the body is too large: then its digest counts."""
-    target = aliases.replace(collapse(canonical_target(request.path)))
+    target = aliases.replace(collapse(canonical_target(aimed(request, rules))))
     head = f"{request.method}\n{request.scheme}\n{request.host}\n{request.port}\n".encode("utf-8", "surrogateescape")
     mix = blake2b(head, digest_size=16)
     mix.update(b"%d\n" % len(target))

@@ -94,6 +94,13 @@ def printable(text: str, most: int = 400) -> str:
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
+def shown_on_a_line(item: Difference) -> Difference:
+    """Recorded and live text on one line, without control characters."""
+    recorded = None if item.recorded is None else printable(item.recorded, 120)
+    live = None if item.live is None else printable(item.live, 120)
+    return Difference(item.where, printable(item.path, 200), recorded, live)
+
+
 def describe(kind: MissKind, request: Request, nearest: Nearest | None) -> str:
     """The one line of a miss. `request` must be redacted."""
     line = f"replay: {printable(request.method, 20)} {printable(request.url, 200)}: {_WHY[kind]}"

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from secondtake.cassettes.canonical import Document, split_target
 from secondtake.cassettes.catalogue import Catalogue
+from secondtake.cassettes.declared import Declared, too_broad
 from secondtake.cassettes.differences import Difference, Found, body_differences, target_differences
 from secondtake.cassettes.exchange import Request
 from secondtake.cassettes.match import meaning
 from secondtake.cassettes.memory import Row
-from secondtake.cassettes.misses import Nearest, printable
+from secondtake.cassettes.misses import Nearest, printable, shown_on_a_line
 
 CANDIDATES = 64
 BODIES = 6
@@ -41,12 +42,12 @@ def nearest(request: Request, content: bytes | None, catalogue: Catalogue) -> Ne
         comparable = content is not None and 0 < row.request_size <= LARGEST_BYTES and row.request_size + size > 0
         if comparable and (best is None or read < COMPARED_BYTES) and content is not None:
             if live is None:
-                live = meaning(request, content, catalogue.rules)
+                live = catalogue.told(meaning(request, content, catalogue.rules))
             read += row.request_size + size
             recorded = catalogue.cassette.exchange(row.seq).request
             kept = catalogue.request_content(recorded)
             if kept is not None:
-                body_differences(meaning(recorded, kept, catalogue.rules), live, found)
+                body_differences(catalogue.told(meaning(recorded, kept, catalogue.rules), recorded=True), live, found)
         elif row.request_size != size:
             found.add("body", "", f"{row.request_size} bytes", f"{size} bytes")
         if best is None or found.count < best[0]:
@@ -55,7 +56,7 @@ def nearest(request: Request, content: bytes | None, catalogue: Catalogue) -> Ne
             break
     assert best is not None
     _, row, found = best
-    items = tuple(_safe(item) for item in found.items)
+    items = tuple(map(shown_on_a_line, found.items))
     rule = _rule(request, items[0]) if items and found.count == len(items) else None
     return Nearest(row.seq, row.method, _url(row), row.status, items, found.count - len(items), rule)
 
@@ -118,16 +119,10 @@ def _url(row: Row) -> str:
     return Request(row.method, row.scheme, row.host, row.port, row.path).url
 
 
-def _safe(item: Difference) -> Difference:
-    """Recorded and live text on one line, without control characters."""
-    recorded = None if item.recorded is None else printable(item.recorded, 120)
-    live = None if item.live is None else printable(item.live, 120)
-    return Difference(item.where, printable(item.path, 200), recorded, live)
-
-
 def _rule(request: Request, item: Difference) -> str | None:
-    """The line that forgives this place."""
+    """The line that forgives this place, where it would not forgive more than is safe."""
     if item.where != "body" or not item.path or item.recorded is None or item.live is None:
         return None
     path = printable(split_target(request.path)[0].decode("ascii", "backslashreplace"), 200)
-    return f'ignore = {{ method = "{request.method}", host = "{request.host}", path = "{path}", body = "{item.path}" }}'
+    rule = Declared(request.method, request.host, path, item.path)
+    return rule.line if too_broad(rule) is None else None

@@ -40,6 +40,8 @@ class Rule:
     applies: Callable[[Subject], bool]
     on_json: Callable[[Json], Json] | None = None
     on_bytes: Callable[[bytes], bytes] | None = None
+    on_target: Callable[[bytes], bytes] | None = None
+    """Acts on path and query; `Subject.format` is not told then."""
 
 
 @lru_cache(maxsize=64)
@@ -52,46 +54,80 @@ def rules_version(rules: tuple[Rule, ...]) -> str:
 # --- what a person declares
 
 
-_STEP = re.compile(r"\[(\*|\d+)\]|([^.\[\]]+)|\.")
+_STEP = re.compile(r'\[(\*|\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)|\.')
+
+type Steps = tuple[str | int | None, ...]
+"""A place, from the root: a member's name, an element's index, or None for each of them."""
 
 
-def ignore(place: str, *, method: str = "", host: str = "", path: bytes = b"") -> Rule:
+def steps(place: str) -> Steps:
+    """Read a place such as `messages[*].content[0].text`; `**` as a step is not supported."""
+    found: list[str | int | None] = []
+    for step in _STEP.finditer(place):
+        index, quoted, name = step.groups()
+        if index is not None:
+            found.append(None if index == "*" else int(index))
+        elif quoted is not None:
+            found.append(quoted)
+        elif name is not None:
+            found.append(None if name == "*" else name)
+    return tuple(found)
+
+
+IGNORED = "(ignored)"
+
+
+def ignore(place: str, *, method: str = "", host: str = "", path: bytes = b"", text: str = "") -> Rule:
     """A rule that forgives the value at a place such as `messages[*].content[0].text`; its presence still counts.
 
-    Empty `method`, `host` and `path` (without query) match any. `**` as a step is not supported.
+    Empty `method`, `host` and `path` (without query) match any. With `text`, a regular expression, only what it matches in a string at
+    that place is forgiven.
     """
-    steps: list[str | int | None] = []
-    for found in _STEP.finditer(place):
-        index, name = found.groups()
-        if index is not None:
-            steps.append(None if index == "*" else int(index))
-        elif name is not None:
-            steps.append(None if name == "*" else name)
+    way, pattern = steps(place), re.compile(text) if text else None
 
+    def on_json(document: Json) -> Json:
+        _forgive(document, way, pattern)
+        return document
+
+    name = f"ignore {method} {host} {path.decode('latin-1')} {place}" + (f" {text}" if text else "")
+    return Rule(name, 1, "declared by the user", _to(method, host, path), on_json)
+
+
+def ignore_query(key: str, *, method: str = "", host: str = "", path: bytes = b"") -> Rule:
+    """A rule that forgives the values of a key of the query; how often it is there still counts."""
+    named = re.compile(rb"(?<=[?&])(" + re.escape(key.encode()) + rb")=[^&]*")
+
+    def on_target(target: bytes) -> bytes:
+        return named.sub(rb"\1=(ignored)", target)
+
+    where = f"{method} {host} {path.decode('latin-1')}"
+    return Rule(f"ignore {where} ?{key}", 1, "declared by the user", _to(method, host, path), on_target=on_target)
+
+
+def _to(method: str, host: str, path: bytes) -> Callable[[Subject], bool]:
     def applies(subject: Subject) -> bool:
         return method in ("", subject.method) and host in ("", subject.host) and path in (b"", subject.path)
 
-    def on_json(document: Json) -> Json:
-        _forgive(document, steps)
-        return document
-
-    return Rule(f"ignore {method} {host} {path.decode('latin-1')} {place}", 1, "declared by the user", applies, on_json)
+    return applies
 
 
-def _forgive(document: Json, steps: Sequence[str | int | None]) -> None:
-    if not steps:
+def _forgive(document: Json, way: Steps, pattern: re.Pattern[str] | None) -> None:
+    if not way:
         return
-    step, rest = steps[0], steps[1:]
+    step, rest = way[0], way[1:]
     places: list[tuple[dict[str, Json] | list[Json], str | int]] = []
     if isinstance(document, dict):
         places = [(document, key) for key in document if step is None or key == step]
     elif isinstance(document, list):
         places = [(document, index) for index in range(len(document)) if step is None or index == step]
     for holder, key in places:
+        value = holder[key]  # type: ignore[index]  # key fits its own holder
         if rest:
-            _forgive(holder[key], rest)  # type: ignore[index]  # key fits its own holder
-        else:
-            holder[key] = "(ignored)"  # type: ignore[index]  # key fits its own holder
+            _forgive(value, rest, pattern)
+        elif pattern is None:
+            holder[key] = IGNORED  # type: ignore[index]  # key fits its own holder
+        elif isinstance(value, str):
+            holder[key] = pattern.sub(lambda _: IGNORED, value)  # type: ignore[index]  # key fits its own holder
 
 
 # --- what we put into the child's environment

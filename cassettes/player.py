@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Protocol
@@ -49,7 +50,12 @@ class Player:
     def __init__(self, cassette: Recorded, redactor: Redacts | None = None, *, options: Options | None = None) -> None:
         self.options = options or Options()
         self.redactor = redactor
-        self.catalogue = Catalogue(cassette, rules=self.options.rules, aliases=self.options.aliases, allow_push=self.options.allow_push)
+        chosen = self.options
+        self.catalogue = Catalogue(
+            cassette, rules=chosen.rules, aliases=chosen.aliases, allow_push=chosen.allow_push, recorded_aliases=chosen.recorded_aliases
+        )
+        self.on_answer: Callable[[Request, bytes | None, Serve | Miss], None] = lambda _request, _content, _found: None
+        """Told of each answer that was not found by the request's very bytes, with the request redacted."""
 
     def session(self, name: str = "") -> Session:
         """New queues from the beginning."""
@@ -98,7 +104,10 @@ class Session:
             served = self._from(queue, request, Answered.EXACT, search)
             if served is not None:
                 return served
-        return self._further(request, live, search)
+        found = self._further(request, live, search)
+        assert search.compared is not None
+        self._player.on_answer(search.compared, search.content, found)
+        return found
 
     def unplayed(self) -> list[Row]:
         """Recorded exchanges that had an answer and were not given, in order of request start.

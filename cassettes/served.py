@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from secondtake.cassettes.channels import Recognise
+from secondtake.cassettes.differences import Difference
 from secondtake.cassettes.exchange import Answer, Answered, Channel, Digest, Ending, Request, Source
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases, Rule
 from secondtake.cassettes.volatile import RULES
@@ -39,7 +40,10 @@ class Options:
     routes: tuple[tuple[Route, Reuse], ...] = ()
     """First match wins over `reuse`."""
     rules: tuple[Rule, ...] = RULES
+    """The rules that ship, and behind them what a person declared (declared.py)."""
     aliases: Aliases = NO_ALIASES
+    recorded_aliases: Aliases = NO_ALIASES
+    """Those of the recording, as far as it says: where its keys are made anew they are needed again."""
     allow_push: bool = False
     positional: bool = False
     """Place a model call that misses by content by its position in the conversation; the differences become notes."""
@@ -72,4 +76,8 @@ class Serve:
     channel: Channel | None = None
     """Of the exchange it is from."""
     details: Mapping[str, object] | None = None
+    differences: tuple[Difference, ...] = ()
+    """Where the request is not the recorded one, of a `positional` answer."""
+    more: int = 0
+    """Differences beyond those."""
     """`Exchange.details` of the exchange it is from, for what has to be made of its answer (logins.py)."""

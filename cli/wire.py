@@ -14,7 +14,7 @@ import click
 
 from secondtake.cli.exits import Unusable
 from secondtake.cli.options import Surface, pairs, version_here
-from secondtake.harness.plan import HostRules, Stage
+from secondtake.harness.plan import HostRules, Matching, Stage
 
 if TYPE_CHECKING:
     from random import Random
@@ -111,6 +111,27 @@ pace_option = click.option(
     show_default=True,
     help="Serve at the recorded speed, or as fast as the client reads.",
 )
+
+
+def matching_options(*, positional: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options about how requests are compared, handed to the command as one `matching`."""
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_matching(*, rules: Sequence[Path], by_position: bool = False, **rest: Any) -> Any:
+            return command(matching=Matching(tuple(rules), by_position), **rest)
+
+        given = click.option(
+            "--rules",
+            multiple=True,
+            metavar="FILE",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            help="Rules of what does not count, one a line, beside those in the store's file `rules`.",
+        )
+        placed = click.option("--positional", "by_position", is_flag=True, help="Answer a model call that misses by its place; not clean.")
+        return given(placed(with_matching) if positional else with_matching)
+
+    return decorated
 
 
 def _routes(values: Sequence[str]) -> dict[str, str]:

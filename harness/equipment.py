@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,13 +78,17 @@ class Equipment:
         values[os.fsencode(self.bundle)] = b"SECONDTAKE_BUNDLE"
         temporary = Path(self.stage.environ.get("TMPDIR", ""))
         for directory, name in ((cwd, b"WORKSPACE"), (self.stage.home, b"HOME"), (temporary, b"TMPDIR")):
-            if not directory.is_absolute():
-                continue
-            for path in dict.fromkeys((directory, directory.resolve())):
-                if len(str(path)) >= SHORTEST_ALIAS:
-                    values.setdefault(os.fsencode(path), name)
-                    values.setdefault(os.fsencode(slug(path)), name + b"_SLUG")
+            placed(values, (directory, directory.resolve()), name)
         return Aliases(values)
+
+
+def placed(values: dict[bytes, bytes], spellings: Sequence[Path], name: bytes) -> None:
+    """Add a directory and its slugs to the values that stand by name, unless its first spelling is not absolute."""
+    if spellings[0].is_absolute():
+        for path in dict.fromkeys(spellings):
+            if len(str(path)) >= SHORTEST_ALIAS:
+                values.setdefault(os.fsencode(path), name)
+                values.setdefault(os.fsencode(slug(path)), name + b"_SLUG")
 
 
 def slug(path: Path) -> str:

@@ -58,6 +58,9 @@ def replay_problems(outcome: Outcome, agent: Sequence[str], bundle: Path, *, rec
     found = _played(outcome, agent, bundle, recorded=recorded)
     if outcome.answered[Answered.LIVE]:
         found.append(Problem("live", f"{outcome.answered[Answered.LIVE]} requests were answered live", None, Verdict.DIVERGED))
+    if placed := outcome.answered[Answered.POSITIONAL]:
+        message = f"answered by position, not by what was asked: {placed} model calls"
+        found.append(Problem("positional", message, "`secondtake calibrate` says what differs", Verdict.DIVERGED))
     return (*found, *_notes(outcome))
 
 

@@ -128,6 +128,8 @@ def begin(
         "secondtake": stage.version,
         "command": [redactor.text(word) for word in agent],
         "cwd": redactor.text(str(stage.cwd)),
+        "home": redactor.text(str(stage.home)),
+        "tmpdir": redactor.text(stage.environ.get("TMPDIR", "")),
         "routes": {host: redactor.text(url) for host, url in wire.routes.items()},
         "only_hosts": list(wire.only_hosts),
         "websocket": wire.websocket,

@@ -317,24 +317,34 @@ class Wire:
 
     # -- counting ------------------------------------------------------------------------------------------------------
 
-    def counted(self, channel: Channel, how: Answered, *, reused: bool = False) -> None:
-        """A request was answered."""
+    def counted(self, channel: Channel, how: Answered, *, reused: bool = False, told: Channel | None = None) -> None:
+        """A request was answered. `told`: its channel by its body too, where that is known."""
+        self.outcome.course.answered(told or channel, how)
         self.outcome.requests += 1
         self.outcome.answered[how] += 1
         self.outcome.channels[channel] += 1
         self.outcome.reused += reused
 
+    def served(self, request: Request, channel: Channel, serve: Serve) -> None:
+        """A request was answered from the cassette."""
+        self.counted(channel, serve.answered, reused=serve.reused, told=serve.channel)
+        if serve.answered is Answered.POSITIONAL:
+            self.outcome.course.placed(self.redactor.request(request)[0], serve)
+
     def counted_local(self, request: Request, channel: Channel, decision: Refuse) -> None:
         """A request was answered by us."""
         self.outcome.refused[decision.reason] += 1
         missed = decision.reason in ("miss", "names-disagree")
-        self.counted(channel, Answered.MISS if missed else Answered.LOCAL)
+        told = decision.miss.channel if decision.miss is not None else None
+        self.counted(channel, Answered.MISS if missed else Answered.LOCAL, told=told)
         if decision.miss is not None and decision.reason == "miss":
             self.missed(request, channel, decision.miss)
 
     def missed(self, request: Request, channel: Channel, miss: Miss) -> None:
         """The request counted last could not be answered from the cassette."""
-        missed = Missed(self.outcome.requests, request.method, self.redactor.request(request)[0].url, channel, miss, self.now_us())
+        shown = self.redactor.request(request)[0]
+        missed = Missed(self.outcome.requests, request.method, shown.url, channel, miss, self.now_us())
+        self.outcome.course.missed(shown, miss)
         self.outcome.misses.append(missed)
         self.on_miss(missed)
 

@@ -104,7 +104,7 @@ def at_once(parent: WireLayer, arrival: Arrival) -> Whole | None:
     except RecordedError as error:
         arrival.damage = error
         return None
-    wire.counted(arrival.channel, found.answered, reused=found.reused)
+    wire.served(request, arrival.channel, found)
     return Whole(answer.status, answer.reason, framed, body)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from secondtake.cassettes.divergence import Course
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.exchange import Answered, Channel, Ending
 from secondtake.cassettes.misses import Miss
@@ -64,6 +65,8 @@ class Outcome:
     failed: NotStored | None = None
     notes: list[str] = field(default_factory=list)
     sessions: int = 0
+    course: Course = field(default_factory=Course)
+    """Where it first left the recording."""
 
     @property
     def clean(self) -> bool:

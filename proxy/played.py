@@ -127,7 +127,7 @@ class PlayedPart:
             return
         match wire.policy.decide(self.channel, found):
             case Serve() as serve:
-                wire.counted(self.channel, serve.answered, reused=serve.reused)
+                wire.served(self.request, self.channel, serve)
                 yield from self.send(serve)
             case Refuse() as refusal:
                 yield from self.refuse(refusal)
