@@ -1,0 +1,138 @@
+"""The part of every run in which the agent acts: within the seal, where it stands, under the tracer, and what was seen of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING
+
+from secondtake.harness.launch import Finished, launch
+from secondtake.harness.results import Problem, Verdict
+from secondtake.harness.seal import Attempt, Bind, Tier, Wanted, sealed
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from secondtake.harness.equipment import Equipment
+
+ROOMS = Path(__file__).resolve().parent.parent
+"""Where our own files lie: what starts the agent is read from there, within the seal too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an agent runs."""
+
+    cwd: Path
+    """Its directory, for a launch that puts nothing anywhere."""
+    copy: Path | None = None
+    """The scratch copy that its tool calls act on; None where it runs in place."""
+    prefix: tuple[str, ...] = ()
+    """Stands before its command, and puts the copy where the original is, for it alone."""
+    binds: tuple[Bind, ...] = ()
+    """The same, for a seal that can do it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What was seen of an agent."""
+
+    finished: Finished
+    tier: Tier
+    refused: tuple[str, ...]
+    """Why no higher tier could be had."""
+    attempts: tuple[Attempt, ...]
+    """To reach something beside the proxy. None came through."""
+    holes: tuple[str, ...]
+    at_recorded_path: bool
+    """It stood where the recorded agent stood."""
+
+
+async def perform(
+    agent: Sequence[str],
+    equipment: Equipment,
+    port: int,
+    standing: Standing,
+    *,
+    wanted: Wanted = Wanted.OFF,
+    within: Sequence[str] = (),
+    environ: Mapping[str, str] = MappingProxyType({}),
+    readable: Sequence[Path] = (),
+    known_hosts: Set[str] | None = None,
+    now_us: Callable[[], int],
+    stdout: int | IO[bytes] | None = None,
+    stop: asyncio.Event | None = None,
+    timeout_s: float | None = None,
+) -> Performed:
+    """Run `agent` to its end beside the proxy at `port`. `within`: words that stand directly before it (a tracer's).
+
+    `environ` is added to what the child is told. `known_hosts`: names that were recorded; None: any name may be asked for.
+
+    Raises:
+        SealBroken: a seal is required and cannot be had, or one that was made does not hold.
+        NotStarted: there is no such command, or its directory cannot be used.
+    """
+    inside = standing.binds[0].target if standing.binds else standing.cwd
+    needed = (*readable, *needs(agent, equipment.stage.environ, equipment.bundle))
+    async with sealed(
+        run_dir=equipment.authority.directory,
+        proxy_port=port,
+        credential=equipment.credential,
+        wanted=wanted,
+        binds=standing.binds,
+        cwd=inside,
+        readable=needed,
+        now_us=now_us,
+        known_hosts=known_hosts,
+    ) as seal:
+        placed = seal.binds_done or not standing.binds
+        prefix = seal.prefix if placed else (*seal.prefix, *standing.prefix)
+        finished = await launch(
+            (*prefix, *within, *agent),
+            env={**equipment.child(seal.port or port), **environ, **seal.environment},
+            # A seal goes to the directory by itself, once the copy stands there.
+            cwd=(standing.copy or standing.cwd) if seal.binds_done and standing.binds else standing.cwd,
+            stdout=stdout,
+            stop=stop,
+            timeout_s=timeout_s,
+            descriptors=equipment.descriptors,
+        )
+        there = bool(standing.binds) and (seal.binds_done or bool(standing.prefix))
+        return Performed(finished, seal.tier, tuple(seal.refused), tuple(seal.attempts), tuple(seal.holes), there or standing.copy is None)
+
+
+def needs(agent: Sequence[str], environ: Mapping[str, str], bundle: Path) -> tuple[Path, ...]:
+    """Return what a sealed agent must find although folders around it may be hidden: its program, interpreters, our files, the bundle."""
+    found = [bundle, ROOMS, *map(Path, (sys.prefix, sys.base_prefix, sys.executable))]
+    program = shutil.which(agent[0], path=environ.get("PATH", os.defpath)) if agent else None
+    if program is not None:
+        found += installed(Path(program))
+    return tuple(dict.fromkeys(path for path in found if path.exists()))
+
+
+def installed(program: Path) -> Iterator[Path]:
+    """Yield the folders a program is installed in: a virtual environment or package, not the whole of `/usr` or of HOME."""
+    for path in dict.fromkeys((program.absolute(), program.resolve())):
+        yield path
+        for folder in path.parents:
+            if (folder / "pyvenv.cfg").is_file() or (folder / "package.json").is_file() or folder.name == "node_modules":
+                yield folder
+        if path.parent.name == "bin" and path.parent.parent != Path("/") and (path.parent.parent / "lib").is_dir():
+            yield path.parent
+            yield path.parent.parent / "lib"
+
+
+def escape_problems(performed: Performed, *, recording: bool = False) -> tuple[Problem, ...]:
+    """What a person must know of attempts to leave. While recording they are a fact about the agent; a replay that has one is not clean."""
+    found = []
+    if performed.attempts:
+        where = ", ".join(dict.fromkeys(map(str, performed.attempts[:50])))
+        verdict = Verdict.CLEAN if recording else Verdict.DIVERGED
+        message = f"refused attempts to reach something beside the proxy: {len(performed.attempts)} ({where})"
+        found.append(Problem("escape", message, None, verdict))
+    return tuple(found)
