@@ -6,188 +6,24 @@ import contextlib
 import dataclasses
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from secondtake.cassettes import index, journal, layout, merkle
+from secondtake.cassettes import artifacts, index, journal, layout, merkle
+from secondtake.cassettes.artifacts import Artifact, Placed
 from secondtake.cassettes.codec import BodyDecoder
-from secondtake.cassettes.errors import Corrupt, NotFound, RecordedError
+from secondtake.cassettes.digest import digest_of
+from secondtake.cassettes.errors import BadInput, Corrupt, NotFound, RecordedError, TooLarge
 from secondtake.cassettes.exchange import EMPTY, Body, Bytes, Digest, Ending, Exchange, Side, Source
 from secondtake.cassettes.files import Region
-from secondtake.cassettes.index import NOWHERE, PACKED_OBJECT, PLAIN_OBJECT, Index, IndexBuilder, Row, Rows
-from secondtake.cassettes.journal import HEADER_BYTES, PREFACE_BYTES, Frame, FrameReader, Gap, Kind, Place, Readable
+from secondtake.cassettes.index import NOWHERE, PACKED_OBJECT, PLAIN_OBJECT, Index, Row, Rows
+from secondtake.cassettes.journal import HEADER_BYTES, PREFACE_BYTES, FrameReader, Kind, Place
+from secondtake.cassettes.limits import ARTIFACT_BYTES
 from secondtake.cassettes.objects import open_object
 from secondtake.cassettes.records import Head
+from secondtake.cassettes.scanning import Closing, EndRecord, Fault, Scan, Severity, State, journal_checksum, scan, unpack_close, unpack_end
 
-
-class State(StrEnum):
-    """What became of a recording."""
-
-    RECORDING = "recording"
-    CLOSED = "closed"
-    DIED = "died"
-    FAILED = "record-failed"
-    DAMAGED = "damaged"
-    """Only in a list: the cassette cannot be opened."""
-
-
-class Severity(StrEnum):
-    """How much a fault matters. A warning costs no exchange; `error` does, or may; `fatal` means nothing can be read."""
-
-    WARNING = "warning"
-    ERROR = "error"
-    FATAL = "fatal"
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong. `name` is stable (docs/format.md lists all); `offset` is into the journal."""
-
-    name: str
-    severity: Severity
-    message: str
-    seq: int | None = None
-    offset: int | None = None
-
-    def __str__(self) -> str:
-        where = "".join((f" seq={self.seq}" if self.seq is not None else "", f" offset={self.offset}" if self.offset is not None else ""))
-        return f"{self.severity} {self.name}{where}: {self.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class EndRecord:
-    """An end frame taken apart."""
-
-    record: bytes
-    request_at: Place
-    response_at: Place
-
-
-def unpack_end(payload: bytes) -> EndRecord:
-    """Raises Corrupt."""
-    match layout.unpack(payload):
-        case [bytes() as record, [int() as a, int() as b], [int() as c, int() as d], *_]:
-            return EndRecord(record, Place(a, b), Place(c, d))
-        case _:
-            raise Corrupt("an end record is not one")
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """What the closing record says."""
-
-    state: State
-    exchanges: int
-    root: bytes
-    meta: Mapping[str, object]
-    reason: str | None
-
-
-def unpack_close(payload: bytes) -> Closing:
-    """Raises Corrupt."""
-    made = layout.mapping(layout.unpack(payload))
-    try:
-        state = State(layout.take(made, "state", str))
-    except ValueError as error:
-        raise Corrupt(f"the closing record's state is {made.get('state')!r}") from error
-    root = layout.take(made, "root", bytes)
-    reason = made.get("reason")
-    meta = layout.mapping(made.get("meta", {}))
-    return Closing(state, layout.take(made, "exchanges", int), root, meta, reason if isinstance(reason, str) else None)
-
-
-@dataclass(slots=True)
-class Scan:
-    """What one walk over a journal found."""
-
-    meta: Mapping[str, object] = field(default_factory=dict)
-    index: IndexBuilder = field(default_factory=IndexBuilder)
-    tree: merkle.Tree = field(default_factory=merkle.Tree)
-    heads: dict[int, tuple[bytes, Place]] = field(default_factory=dict)
-    """Of exchanges that did not end: the head's record and its place."""
-    closing: Closing | None = None
-    close: Place = NOWHERE
-    close_checksum: int = 0
-    whole_bytes: int = PREFACE_BYTES
-    """Up to here every frame is whole."""
-    faults: list[Fault] = field(default_factory=list)
-
-
-def scan(region: Readable, *, mark: int | None = None, each_end: Callable[[Frame, EndRecord, Exchange], None] | None = None) -> Scan:
-    """Walk a journal from its first byte to the end of its last whole frame.
-
-    `mark` is how much is known to have been durable: bytes beyond that are not whole are a torn tail, whatever follows them, because
-    nothing there was acknowledged. Without it, what is not whole and has nothing whole behind it is a torn tail. Everything else that
-    is not whole is a fault. Raises TooNew, and Corrupt when this is no journal at all.
-    """
-    journal.check_preface(region.read(0, PREFACE_BYTES))
-    reader = FrameReader(region)
-    found = Scan()
-    gap: Gap | None = None
-    for frame in journal.walk(region):
-        if isinstance(frame, Gap):
-            if frame.stop >= region.size_bytes or (mark is not None and frame.start >= mark and not _closed_behind(region, frame.stop)):
-                gap = frame
-                break
-            found.faults.append(_damaged(frame.start, f"{frame.stop - frame.start} bytes are no whole frame"))
-            continue
-        if found.closing is not None:
-            found.faults.append(_damaged(frame.place.offset, "a frame stands behind the closing record"))
-        try:
-            _note(found, reader, frame, each_end)
-        except (RecordedError, OverflowError) as error:
-            found.faults.append(_damaged(frame.place.offset, str(error)))
-        found.whole_bytes = frame.place.offset + frame.place.length
-    if gap is not None:
-        if found.closing is not None:
-            found.faults.append(_damaged(gap.start, "bytes stand behind the closing record"))
-        else:
-            lost = mark is not None and gap.start < mark
-            message = f"{gap.stop - gap.start} bytes at the end are no whole frame" + (", of which some had been durable" if lost else "")
-            found.faults.append(Fault("incomplete_tail", Severity.ERROR if lost else Severity.WARNING, message, offset=gap.start))
-    elif found.closing is None and mark is not None and found.whole_bytes < mark:
-        message = f"{mark - found.whole_bytes} bytes that had been durable are missing at the end"
-        found.faults.append(Fault("incomplete_tail", Severity.ERROR, message, offset=found.whole_bytes))
-    return found
-
-
-def _closed_behind(region: Readable, offset: int) -> bool:
-    """Whether a closing record stands behind `offset`: it is written when all before it is durable, so what is not whole was damaged."""
-    return any(isinstance(frame, Frame) and frame.kind == Kind.CLOSE for frame in journal.walk(region, offset))
-
-
-def _damaged(offset: int, message: str) -> Fault:
-    return Fault("damaged_frame", Severity.ERROR, message, offset=offset)
-
-
-def _note(found: Scan, reader: FrameReader, frame: Frame, each_end: Callable[[Frame, EndRecord, Exchange], None] | None) -> None:
-    match frame.kind:
-        case Kind.START:
-            found.meta = layout.mapping(layout.mapping(layout.unpack(reader.payload(frame))).get("meta", {}))
-        case Kind.HEAD:
-            record = reader.payload(frame)
-            found.heads[layout.seq_of(record)] = record, frame.place
-        case Kind.END:
-            end = unpack_end(reader.payload(frame))
-            found.tree.append(merkle.leaf(end.record))
-            exchange = layout.unpack_exchange(end.record)
-            found.index.add(exchange, frame.place, end.request_at, end.response_at)
-            found.heads.pop(exchange.seq, None)
-            if each_end is not None:
-                each_end(frame, end, exchange)
-        case Kind.CLOSE:
-            found.closing = unpack_close(reader.payload(frame))
-            found.close = frame.place
-            found.close_checksum = journal_checksum(frame)
-        case _:
-            pass
-
-
-def journal_checksum(frame: Frame) -> int:
-    """The checksum a frame carries."""
-    made = journal.frame(frame.kind, frame.flags, frame.place.offset, frame.stored)
-    return int.from_bytes(made[8:HEADER_BYTES], "little")
+__all__ = ["Cassette", "Closing", "EndRecord", "Fault", "Parts", "Scan", "Severity", "State", "lost_exchange", "scan"]
 
 
 def lost_exchange(head: Head) -> Exchange:
@@ -332,6 +168,9 @@ class Cassette:
         place = self._index.body(body.digest)
         if place is None or place == NOWHERE:
             raise NotFound(f"cassette `{self.name}` holds no body {body.digest}")
+        return self._source(body, place)
+
+    def _source(self, body: Body, place: Place) -> Source:
         if place in (PLAIN_OBJECT, PACKED_OBJECT):
             packed = place == PACKED_OBJECT
             try:
@@ -364,6 +203,35 @@ class Cassette:
         return stored
 
     @property
+    def artifacts(self) -> Sequence[Artifact]:
+        """What was kept beside the exchanges, in the order of the journal."""
+        return tuple(row.artifact for row in self._index.artifacts)
+
+    def artifact(self, digest: Digest) -> bytes:
+        """The bytes of an artifact. Raises NotFound when this cassette never held it, Corrupt when it did, TooLarge."""
+        try:
+            row = self._index.artifacts.find(digest)
+        except BadInput:
+            row = None
+        if row is None:
+            raise NotFound(f"cassette `{self.name}` holds no artifact {digest[:80]}")
+        return self._artifact(row)
+
+    def _artifact(self, row: Placed) -> bytes:
+        kind, digest, size = row.artifact
+        if size > ARTIFACT_BYTES:
+            raise TooLarge(f"the {kind} {digest} has {size} bytes; at most {ARTIFACT_BYTES} are read")
+        record = artifacts.unpack(self._frames.at(row.at, Kind.OBJECT))
+        if record.artifact != row.artifact or record.content_at != row.content_at:
+            raise Corrupt(f"cassette `{self.name}`: the record of the {kind} {digest} is another's")
+        if record.content is not None:
+            if digest_of(record.content) != digest:
+                raise Corrupt(f"the {kind} {digest} holds other bytes")
+            return record.content
+        source = self._source(Body(digest, size), record.content_at)
+        return source.read(0, source.size_bytes)
+
+    @property
     def whole(self) -> Region:
         """The journal up to the end of its last whole frame."""
         journal_region = self._parts.journal
@@ -371,7 +239,8 @@ class Cassette:
 
     def objects(self) -> list[tuple[Digest, bool]]:
         """The objects this cassette refers to, and whether each is compressed; in order of digest."""
-        return [(digest, place == PACKED_OBJECT) for digest, place in self._index.bodies() if place in (PLAIN_OBJECT, PACKED_OBJECT)]
+        places = [*self._index.bodies(), *((row.artifact.digest, row.content_at) for row in self._index.artifacts)]
+        return sorted({(digest, place == PACKED_OBJECT) for digest, place in places if place in (PLAIN_OBJECT, PACKED_OBJECT)})
 
     def packed_index(self) -> bytes | None:
         """The index file of a closed cassette; None for any other, which is walked each time it is opened."""

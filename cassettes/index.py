@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast, overload
 
-from secondtake.cassettes import layout
+from secondtake.cassettes import artifacts, layout
 from secondtake.cassettes.digest import DIGEST_BYTES, named, raw
 from secondtake.cassettes.errors import BadInput, Corrupt
 from secondtake.cassettes.exchange import EMPTY, Channel, Digest, Ending, Exchange, Keys
@@ -91,6 +91,7 @@ class IndexBuilder:
         self._words: dict[str, int] = {}
         self._bodies: dict[bytes, int] = {}
         self._places: list[Place] = []
+        self.artifacts = artifacts.Table()
 
     def __len__(self) -> int:
         return len(self._columns["seq"])
@@ -156,16 +157,19 @@ class IndexBuilder:
         columns["body_offset"] = array("Q", (place.offset for place in places))
         columns["body_length"] = array("I", (place.length for place in places))
         texts = {"paths": bytes(self._paths), "exact": bytes(self._exact), "normal": bytes(self._normal), "bodies": b"".join(order)}
-        return Index({name: memoryview(column) for name, column in columns.items()}, texts, tuple(self._words))
+        return Index({name: memoryview(column) for name, column in columns.items()}, texts, tuple(self._words), self.artifacts)
 
 
 class Index:
     """Rows and bodies of a cassette, held as columns."""
 
-    def __init__(self, columns: dict[str, memoryview], texts: dict[str, bytes], words: tuple[str, ...]) -> None:
+    def __init__(
+        self, columns: dict[str, memoryview], texts: dict[str, bytes], words: tuple[str, ...], kept: artifacts.Table | None = None
+    ) -> None:
         self._columns = columns
         self._texts = texts
         self._words = words
+        self.artifacts = artifacts.Table() if kept is None else kept
         self._hex = ""
         self._numbers: dict[int, int] | None = None
 
@@ -253,14 +257,15 @@ class Index:
     def pack(self, journal_bytes: int, close: Place, checksum: int) -> bytes:
         """The index file of a journal that has `journal_bytes` and ends with the frame at `close`, which has `checksum`."""
         columns = {name: _little(column) for name, column in self._columns.items()}
-        content = layout.pack(
-            {
-                "journal": [journal_bytes, close.offset, close.length, checksum],
-                "columns": columns,
-                "texts": self._texts,
-                "words": list(self._words),
-            }
-        )
+        made: dict[str, object] = {
+            "journal": [journal_bytes, close.offset, close.length, checksum],
+            "columns": columns,
+            "texts": self._texts,
+            "words": list(self._words),
+        }
+        if len(self.artifacts):
+            made["artifacts"] = self.artifacts.packed()
+        content = layout.pack(made)
         return _PREFACE.pack(MAGIC, VERSION, zlib.crc32(content)) + content
 
 
@@ -291,7 +296,7 @@ def unpack(data: bytes) -> tuple[Index, tuple[int, Place, int]]:
     packed, texts = layout.mapping(made.get("columns")), layout.mapping(made.get("texts"))
     columns = {name: _column(layout.take(packed, name, bytes), code) for name, code in _NUMBERS.items()}
     held = {name: layout.take(texts, name, bytes) for name in ("paths", "exact", "normal", "bodies")}
-    index = Index(columns, held, tuple(layout.each(made.get("words"), str)))
+    index = Index(columns, held, tuple(layout.each(made.get("words"), str)), artifacts.from_index(made.get("artifacts")))
     _check(columns, held, index)
     return index, (size, Place(offset, length), close_checksum)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from secondtake.cassettes import index, layout, objects
-from secondtake.cassettes.cassette import EndRecord, Fault, Parts, Scan, Severity, State, scan
+from secondtake.cassettes import artifacts, index, layout, objects, stages, trees
+from secondtake.cassettes.cassette import Parts
 from secondtake.cassettes.codec import BodyDecoder
+from secondtake.cassettes.digest import digest_of
 from secondtake.cassettes.errors import BadInput, Corrupt, NotFound, RecordedError, TooNew
 from secondtake.cassettes.exchange import EMPTY, Body, Digest, Exchange
 from secondtake.cassettes.index import NOWHERE, PACKED_OBJECT, PLAIN_OBJECT
-from secondtake.cassettes.journal import Frame, FrameReader, Place
+from secondtake.cassettes.journal import Frame, FrameReader, Kind, Place
+from secondtake.cassettes.limits import ARTIFACT_BYTES
+from secondtake.cassettes.scanning import EndRecord, Fault, Scan, Severity, State, scan
 
 FAULTS = {
     "unreadable": "the journal is missing, or is not a cassette's",
@@ -26,6 +29,8 @@ FAULTS = {
     "body_damaged": "a body in the journal is not what its digest says",
     "object_missing": "the file of a large body is not there",
     "object_damaged": "the file of a large body is not what its digest says, or has another size",
+    "artifact_damaged": "a tree, file or other artifact in the journal is not what its digest says, or cannot be read",
+    "artifact_missing": "the recording's stage, or one of its trees, names an artifact of which no bytes are kept",
     "index_stale": "the index is not what the journal makes of it; it is a cache, delete it",
     "sums_differ": "an exported file's SHA256SUMS or README.txt is not what its content makes",
 }
@@ -61,9 +66,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Where a body is first used."""
+    """Where a body is first used. `seq` is None for an artifact."""
 
-    seq: int
+    seq: int | None
     offset: int
     place: Place
     size_bytes: int
@@ -147,8 +152,12 @@ def _check(name: str, parts: Parts, quick: bool, subset: tuple[int, int] | None,
     faults += _index_faults(parts, scanned, sound=not faults)
     if root is not None and root.lower() != computed.hex():
         faults.append(Fault("root_differs", Severity.ERROR, f"the root is {computed.hex()}, not {root}"))
+    for row in scanned.index.artifacts:
+        if row.content_at != artifacts.INSIDE:
+            found.uses.setdefault(row.artifact.digest, _Use(None, row.at.offset, row.content_at, row.artifact.size_bytes))
     uses = _chosen(found, subset)
     faults += _body_faults(parts, uses, quick)
+    faults += _artifact_faults(parts, scanned, subset, quick)
     size = sum(use.size_bytes for _, use in uses)
     read_bytes = parts.journal.size_bytes + (0 if quick else size)
     return Report(name, state, computed.hex(), scanned.tree.size, len(uses), read_bytes, tuple(faults))
@@ -177,7 +186,11 @@ def _index_faults(parts: Parts, scanned: Scan, *, sound: bool) -> Iterator[Fault
 def _chosen(found: _Found, subset: tuple[int, int] | None) -> list[tuple[Digest, _Use]]:
     """The bodies to read, in the order of the journal: so a chain of deltas is decoded once, one step a body."""
     uses = sorted(found.uses.items(), key=lambda item: (item[1].place.offset, item[0]))
-    return uses if subset is None else [(digest, use) for digest, use in uses if int(digest[:8], 16) % subset[1] == subset[0] - 1]
+    return [(digest, use) for digest, use in uses if _in(subset, digest)]
+
+
+def _in(subset: tuple[int, int] | None, digest: Digest) -> bool:
+    return subset is None or int(digest[:8], 16) % subset[1] == subset[0] - 1
 
 
 def _body_faults(parts: Parts, uses: list[tuple[Digest, _Use]], quick: bool) -> Iterator[Fault]:
@@ -192,7 +205,8 @@ def _body_faults(parts: Parts, uses: list[tuple[Digest, _Use]], quick: bool) -> 
                 if len(decoder.decode(use.place, digest)) != use.size_bytes:
                     raise Corrupt(f"body {digest} has another size than its exchange says")
             except RecordedError as error:
-                yield Fault("body_damaged", Severity.ERROR, str(error), use.seq, use.place.offset)
+                name = "artifact_damaged" if use.seq is None else "body_damaged"
+                yield Fault(name, Severity.ERROR, str(error), use.seq, use.place.offset)
 
 
 def _object_faults(parts: Parts, digest: Digest, use: _Use, quick: bool) -> Iterator[Fault]:
@@ -210,3 +224,55 @@ def _object_faults(parts: Parts, digest: Digest, use: _Use, quick: bool) -> Iter
         yield Fault("object_damaged", Severity.ERROR, str(error), use.seq, use.offset)
     finally:
         parts.release(region)
+
+
+def _artifact_faults(parts: Parts, scanned: Scan, subset: tuple[int, int] | None, quick: bool) -> Iterator[Fault]:
+    """Artifacts inside their records, and what trees and the closing record name. The content of others is checked as bodies are."""
+    table, frames = scanned.index.artifacts, FrameReader(parts.journal)
+    decoder = BodyDecoder(frames.body_at)
+    for row in table:
+        kind, digest, _ = row.artifact
+        if quick or (kind != artifacts.TREE and not _in(subset, digest)):
+            continue
+        offset = row.at.offset
+        try:
+            content = artifacts.unpack(frames.at(row.at, Kind.OBJECT)).content
+            if content is not None and digest_of(content) != digest:
+                raise Corrupt(f"the {kind} {digest} holds other bytes")
+            if kind != artifacts.TREE:
+                continue
+            if content is None and row.content_at in (PLAIN_OBJECT, PACKED_OBJECT):
+                content = _object_content(parts, digest, row.content_at == PACKED_OBJECT)
+            named = trees.decode(decoder.decode(row.content_at, digest) if content is None else content).blobs()
+        except (RecordedError, OSError) as error:
+            if row.content_at == artifacts.INSIDE:  # of others the check of bodies says so
+                yield Fault("artifact_damaged", Severity.ERROR, str(error), offset=offset)
+            continue
+        for one in sorted(named):
+            if table.find(one) is None:
+                yield Fault("artifact_missing", Severity.ERROR, f"the tree {digest} names {one}; no bytes of it are kept", offset=offset)
+    yield from _stage_faults(scanned)
+
+
+def _object_content(parts: Parts, digest: Digest, packed: bool) -> bytes:
+    region = parts.object_region(digest, packed)
+    try:
+        stored = objects.open_object(region, digest, packed)
+        return stored.read(0, min(stored.size_bytes, ARTIFACT_BYTES))
+    finally:
+        parts.release(region)
+
+
+def _stage_faults(scanned: Scan) -> Iterator[Fault]:
+    if scanned.closing is None:
+        return
+    try:
+        said = scanned.closing.meta.get(stages.META)
+        staged = stages.Staged() if said is None else stages.unpack(said)
+    except Corrupt as error:
+        yield Fault("artifact_missing", Severity.ERROR, str(error), offset=scanned.close.offset)
+        return
+    for one in staged.named():
+        if scanned.index.artifacts.find(one) is None:
+            message = f"the recording's stage names {one}; no bytes of it are kept"
+            yield Fault("artifact_missing", Severity.ERROR, message, offset=scanned.close.offset)

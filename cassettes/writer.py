@@ -10,23 +10,21 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
-from secondtake.cassettes import codec, index, journal, layout, merkle
+from secondtake.cassettes import artifacts, layout
+from secondtake.cassettes.digest import digest_of
 from secondtake.cassettes.errors import NotStored
-from secondtake.cassettes.exchange import EMPTY, Body, Digest, Exchange, Side
+from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.files import Files, errno_name
-from secondtake.cassettes.folder import RESERVE, durable_mark, spool_name, write_index
-from secondtake.cassettes.index import NOWHERE, PACKED_OBJECT, PLAIN_OBJECT
+from secondtake.cassettes.folder import RESERVE, durable_mark, write_index
 from secondtake.cassettes.journal import FrameWriter, Kind, Place
-from secondtake.cassettes.limits import BODY_IN_MEMORY_BYTES
-from secondtake.cassettes.objects import Spool
+from secondtake.cassettes.placing import Batch, Done, Kept, Placer
 from secondtake.cassettes.records import Chunk, End, Head, Record
-
-type Done = Callable[[NotStored | None], None]
 
 
 @dataclass(slots=True)
@@ -46,35 +44,23 @@ class _Abandon:
     pass
 
 
-type _Item = tuple[Head | Chunk, int] | _Commit | _Close | _Abandon
+@dataclass(slots=True)
+class _Later:
+    """Artifacts wait in a queue of their own, and are written between commits."""
+
+
+type _Item = tuple[Head | Chunk, int] | _Commit | _Later | _Close | _Abandon
 
 _OVERHEAD_BYTES = 512
 """What a queued record weighs beside its bodies."""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Frames not yet written, and who waits for them."""
-
-    start: int
-    frames: list[bytes] = field(default_factory=list)
-    size_bytes: int = 0
-    waiting: list[Done] = field(default_factory=list)
-    weight: int = 0
-
-    @property
-    def end(self) -> int:
-        return self.start + self.size_bytes
-
-    def add(self, frame: bytes) -> Place:
-        place = Place(self.end, len(frame))
-        self.frames.append(frame)
-        self.size_bytes += len(frame)
-        return place
-
-
 BATCH_BYTES = 4 * 1024 * 1024
 """A batch is written (not yet synced) when it has grown to this."""
+
+
+ARTIFACTS_AT_ONCE_BYTES = 256 * 1024
+"""Of the artifacts that wait, so much is written before commits get their turn."""
 
 
 class Held(NamedTuple):
@@ -100,14 +86,12 @@ class Writer:
         self._held = held
         self._written = start_bytes
         self._durable = start_bytes
-        self._frames = FrameWriter()
-        self._bodies = codec.BodyEncoder()
-        self._index = index.IndexBuilder()
-        self._tree = merkle.Tree()
-        self._kept = (0, self._tree.root())
-        self._spools: dict[tuple[int, Side], Spool] = {}
+        self._placer = Placer(files, root, folder)
+        self._kept = (0, self._placer.tree.root())
         self._queue: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        self._later: deque[Kept] = deque()
+        self._artifacts: set[Digest] = set()
         self._backlog = 0
         self._failed: NotStored | None = None
         self._closing = False
@@ -160,6 +144,23 @@ class Writer:
         if not kept:
             done(self._failed or NotStored(f"cassette `{self.name}` is closed", reason="closed"))
 
+    def keep(self, kind: str, content: bytes) -> Digest:
+        """Queue an artifact (a tree, a file of a workspace …), and give its name. Twice the same bytes are kept once.
+
+        It is durable with the next commit, or at the closing record; after a failure it is dropped. Raises BadInput: no such kind can be.
+        """
+        artifacts.check_kind(kind)
+        digest = digest_of(content)
+        weight = _OVERHEAD_BYTES + len(content)
+        with self._lock:
+            if self._failed is None and not self._closing and digest not in self._artifacts:
+                self._artifacts.add(digest)
+                self._backlog += weight
+                self._later.append(Kept(kind, digest, content, weight))
+                if len(self._later) == 1:
+                    self._queue.put(_Later())
+        return digest
+
     def close(self, *, meta: Mapping[str, object]) -> str:
         """Wait for all that is queued, write the closing record, release the lock. Returns the Merkle root of what is kept.
 
@@ -191,7 +192,7 @@ class Writer:
 
     def _run(self) -> None:
         while not self._done:
-            batch = _Batch(self._written)
+            batch = Batch(self._written)
             try:
                 self._collect(batch)
                 self._sync(batch)
@@ -202,7 +203,7 @@ class Writer:
             self._answer(batch)
         self._release()
 
-    def _collect(self, batch: _Batch) -> None:
+    def _collect(self, batch: Batch) -> None:
         """Take what is queued (waiting for a first item only)."""
         item = self._queue.get()
         while True:
@@ -211,9 +212,14 @@ class Writer:
                     batch.waiting.append(item.done)
                     batch.weight += item.weight
                     if self._failed is None:
-                        self._end(batch, item.end)
+                        self._placer.end(batch, item.end)
+                case _Later():
+                    self._sync(batch)  # who waits for an earlier commit does not wait for this
+                    self._write_later(batch, ARTIFACTS_AT_ONCE_BYTES)
                 case _Close():
                     self._done = True
+                    self._sync(batch)
+                    self._write_later(batch, None)
                     self._sync(batch)
                     self._finish(item.meta)
                     return
@@ -223,7 +229,7 @@ class Writer:
                 case (record, weight):
                     batch.weight += weight
                     if self._failed is None:
-                        self._take(batch, record)
+                        self._placer.take(batch, record)
                 case _:
                     assert_never(item)
             if batch.size_bytes >= BATCH_BYTES:
@@ -233,68 +239,23 @@ class Writer:
             except queue.Empty:
                 return
 
-    def _take(self, batch: _Batch, record: Head | Chunk) -> None:
-        match record:
-            case Head():
-                payload = layout.pack_head(record)
-                batch.add(self._frames.make(Kind.HEAD, payload, batch.end, record.request.host))
-            case Chunk(seq, side, data):
-                spool = self._spools.get((seq, side))
-                if spool is None:
-                    spool = Spool.begin(self._files, self._folder / spool_name(seq, side))
-                    self._spools[seq, side] = spool
-                spool.add(data)
-            case _:
-                assert_never(record)
+    def _write_later(self, batch: Batch, limit_bytes: int | None) -> None:
+        """Write waiting artifacts: all, or until `limit_bytes` are written. The rest comes behind what is queued by now."""
+        written = 0
+        while self._later and (limit_bytes is None or written < limit_bytes):
+            one = self._later[0]
+            batch.weight += one.weight
+            written += one.weight
+            if self._failed is None:
+                self._placer.artifact(batch, one)
+            if batch.size_bytes >= BATCH_BYTES:
+                self._flush(batch)
+            with self._lock:
+                self._later.popleft()
+                if self._later and limit_bytes is not None and written >= limit_bytes:
+                    self._queue.put(_Later())
 
-    def _end(self, batch: _Batch, end: End) -> None:
-        exchange = end.exchange
-        request_at = self._place(batch, end, Side.REQUEST, exchange.request.body)
-        response_at = NOWHERE if exchange.answer is None else self._place(batch, end, Side.RESPONSE, exchange.answer.body)
-        record = layout.pack_exchange(exchange)
-        payload = layout.pack([record, list(request_at), list(response_at)])
-        at = batch.add(self._frames.make(Kind.END, payload, batch.end, exchange.request.host))
-        self._index.add(exchange, at, request_at, response_at)
-        self._tree.append(merkle.leaf(record))
-
-    def _place(self, batch: _Batch, end: End, side: Side, body: Body) -> Place:
-        """Keep a body, if it is not kept yet, and say where."""
-        spool = self._spools.get((end.exchange.seq, side))
-        if spool is not None:
-            digest, packed = spool.keep(self._store_root)
-            del self._spools[end.exchange.seq, side]  # until now, a failure drops it with the others
-            if digest != body.digest or spool.size_bytes != body.size_bytes:
-                raise ValueError(f"the chunks of exchange {end.exchange.seq} are not the body it names")
-            return PACKED_OBJECT if packed else PLAIN_OBJECT
-        if body.digest == EMPTY:
-            return NOWHERE
-        known = self._index.place_of(body.digest)
-        if known is not None:
-            return known
-        data = end.bodies.get(body.digest)
-        if data is None:
-            raise ValueError(f"exchange {end.exchange.seq} names a body of which no bytes were given")
-        return self._keep(batch, end.exchange, side, body.digest, data)
-
-    def _keep(self, batch: _Batch, exchange: Exchange, side: Side, digest: Digest, data: bytes) -> Place:
-        conversation = f"{side}\0{exchange.request.host}\0{exchange.adapter or exchange.request.path.split(b'?')[0]!r}"
-        encoded = self._bodies.encode(digest, data, conversation) if len(data) <= BODY_IN_MEMORY_BYTES else None
-        if encoded is None:
-            spool = Spool.begin(self._files, self._folder / spool_name(exchange.seq, side))
-            self._spools[exchange.seq, side] = spool  # so that a failure drops it
-            spool.add(data)
-            kept, packed = spool.keep(self._store_root)
-            del self._spools[exchange.seq, side]
-            if kept != digest:
-                raise ValueError(f"a body of exchange {exchange.seq} is not what its digest says")
-            return PACKED_OBJECT if packed else PLAIN_OBJECT
-        body, known = encoded
-        place = batch.add(journal.frame(Kind.BODY, 0, batch.end, codec.pack(body)))
-        if known is not None:
-            self._bodies.remember(known, place, conversation)
-        return place
-
-    def _flush(self, batch: _Batch) -> None:
+    def _flush(self, batch: Batch) -> None:
         """Write the frames, unsynced."""
         if batch.frames:
             self._files.write(self._fd, b"".join(batch.frames))
@@ -302,19 +263,19 @@ class Writer:
             self._written = batch.start = batch.end
             batch.size_bytes = 0
 
-    def _sync(self, batch: _Batch) -> None:
+    def _sync(self, batch: Batch) -> None:
         if self._failed is not None:
             return
         self._flush(batch)
         if batch.waiting and self._written > self._durable:
             self._files.sync(self._fd)
             self._durable = self._written
-            self._kept = self._tree.size, self._tree.root()
+            self._kept = self._placer.tree.size, self._placer.tree.root()
             with contextlib.suppress(OSError):  # written after the sync, so a stale one claims too little, never too much
                 self._files.overwrite(self._reserve, durable_mark(self._durable))
         self._answer(batch)
 
-    def _answer(self, batch: _Batch) -> None:
+    def _answer(self, batch: Batch) -> None:
         waiting, batch.waiting = batch.waiting, []
         self._weigh(-batch.weight)
         batch.weight = 0
@@ -337,8 +298,8 @@ class Writer:
 
     def _finish(self, meta: Mapping[str, object]) -> None:
         if self._failed is None:
-            self._drop_spools()
-            frame = self._frames.make(Kind.CLOSE, self._close_record(meta, "closed"), self._written)
+            self._placer.drop_spools()
+            frame = self._placer.frames.make(Kind.CLOSE, self._close_record(meta, "closed"), self._written)
             self._files.write(self._fd, frame)
             self._files.sync(self._fd)
             close = Place(self._written, len(frame))
@@ -346,14 +307,17 @@ class Writer:
             self._root = self._kept[1].hex()
             with contextlib.suppress(OSError):  # a cache and a reserve: the cassette is whole without the one and with the other
                 checksum = int.from_bytes(frame[8:12], "little")
-                write_index(self._files, self._folder, self._index.index().pack(self._written, close, checksum))
+                write_index(self._files, self._folder, self._placer.index.index().pack(self._written, close, checksum))
                 self._files.remove(self._folder / RESERVE)
                 self._files.sync_folder(self._folder)
 
     def _fail(self, why: NotStored) -> None:
         """End the recording: cut off what may be torn, and say so in a closing record where the disk still takes one."""
-        self._failed = why
-        self._drop_spools()
+        with self._lock:
+            self._failed = why
+            self._backlog -= sum(one.weight for one in self._later)
+            self._later.clear()
+        self._placer.drop_spools()
         with contextlib.suppress(OSError):
             self._files.remove(self._folder / RESERVE)
         with contextlib.suppress(OSError):
@@ -363,12 +327,6 @@ class Writer:
             self._files.write(self._fd, frame)
             self._files.sync(self._fd)
         self._root = self._kept[1].hex()
-
-    def _drop_spools(self) -> None:
-        for spool in self._spools.values():
-            with contextlib.suppress(OSError):
-                spool.drop()
-        self._spools.clear()
 
     def _release(self) -> None:
         for fd in self._held:

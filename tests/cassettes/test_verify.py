@@ -9,7 +9,7 @@ import pytest
 
 from secondtake.cassettes import codec, index, journal, layout, merkle, verify
 from secondtake.cassettes.cassette import Severity, State
-from secondtake.cassettes.digest import digest_of
+from secondtake.cassettes.digest import digest_of, raw
 from secondtake.cassettes.errors import BadInput, NotFound, RecordedError
 from secondtake.cassettes.exchange import Exchange
 from secondtake.cassettes.journal import FrameWriter, Kind, Place
@@ -223,10 +223,10 @@ def test_a_record_in_another_encoding_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_kinds_of_a_later_minor_version_are_skipped(tmp_path: Path) -> None:
-    """B-09: an unknown frame is checked and passed over; `object` is reserved from version 1."""
+    """B-09: an unknown frame is checked and passed over; an artifact of any kind is taken."""
     forger = Forger()
     forger.end(scenes.exchange(1))
-    forger.add(Kind.OBJECT, layout.pack(["envelope", bytes(32), b"{}"]))
+    forger.add(Kind.OBJECT, layout.pack(["envelope", raw(digest_of(b"{}")), b"{}"]))
     forger.data += journal.frame(77, 0, len(forger.data), b"later")
     store = forger.close(tmp_path)
     assert names(store) == []
@@ -238,7 +238,7 @@ def test_every_fault_has_its_sentence() -> None:
     """B-04: names are stable and explained."""
     import re
 
-    source = Path(verify.__file__).read_text() + Path(verify.__file__).with_name("cassette.py").read_text()
+    source = Path(verify.__file__).read_text() + Path(verify.__file__).with_name("scanning.py").read_text()
     source += Path(verify.__file__).with_name("bundle.py").read_text()
     raised = set(re.findall(r'Fault\(\s*"([a-z_]+)"', source)) | {"too_new", "unreadable"}
     assert raised == set(verify.FAULTS)
