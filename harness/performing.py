@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence, Set
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from secondtake.harness.launch import Finished, launch
 from secondtake.harness.results import Problem, Verdict
-from secondtake.harness.seal import Attempt, Bind, Tier, Wanted, sealed
+from secondtake.harness.seal import Attempt, Bind, Seal, Tier, Wanted, sealed
 
 if TYPE_CHECKING:
     import asyncio
@@ -53,6 +54,97 @@ class Performed:
     """It stood where the recorded agent stood."""
 
 
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """A stage that stands: commands can be run on it, one after the other."""
+
+    equipment: Equipment
+    port: int
+    standing: Standing
+    seal: Seal
+
+    @property
+    def at_recorded_path(self) -> bool:
+        """Whether a command finds itself where the recorded agent was."""
+        if not self.standing.binds:
+            return self.standing.copy is None
+        return self.seal.binds_done or bool(self.standing.prefix)
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The words that put a command on this stage."""
+        placed = self.seal.binds_done or not self.standing.binds
+        return self.seal.prefix if placed else (*self.seal.prefix, *self.standing.prefix)
+
+    @property
+    def cwd(self) -> Path:
+        """Where a launch with `prefix` begins: a seal goes to the directory by itself, once the copy stands there."""
+        sealed_there = self.seal.binds_done and self.standing.binds
+        return self.standing.copy or self.standing.cwd if sealed_there else self.standing.cwd
+
+    def environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """What a command on this stage is told."""
+        return {**self.equipment.child(self.seal.port or self.port), **more, **self.seal.environment}
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        within: Sequence[str] = (),
+        environ: Mapping[str, str] = MappingProxyType({}),
+        stdout: int | IO[bytes] | None = None,
+        stop: asyncio.Event | None = None,
+        timeout_s: float | None = None,
+    ) -> Performed:
+        """Run a command to its end. `within`: words that stand directly before it (a tracer's); `environ` is added to what it is told.
+
+        Raises:
+            NotStarted: there is no such command, or its directory cannot be used.
+        """
+        finished = await launch(
+            (*self.prefix, *within, *command),
+            env=self.environment(environ),
+            cwd=self.cwd,
+            stdout=stdout,
+            stop=stop,
+            timeout_s=timeout_s,
+            descriptors=self.equipment.descriptors,
+        )
+        seal = self.seal
+        return Performed(finished, seal.tier, tuple(seal.refused), tuple(seal.attempts), tuple(seal.holes), self.at_recorded_path)
+
+
+@asynccontextmanager
+async def on_stage(
+    agent: Sequence[str],
+    equipment: Equipment,
+    port: int,
+    standing: Standing,
+    *,
+    wanted: Wanted = Wanted.OFF,
+    readable: Sequence[Path] = (),
+    known_hosts: Set[str] | None = None,
+    now_us: Callable[[], int],
+) -> AsyncIterator[Acting]:
+    """Give a stage for `agent` beside the proxy at `port`. `known_hosts`: names that were recorded; None: any name may be asked for.
+
+    Raises:
+        SealBroken: a seal is required and cannot be had, or one that was made does not hold.
+    """
+    async with sealed(
+        run_dir=equipment.authority.directory,
+        proxy_port=port,
+        credential=equipment.credential,
+        wanted=wanted,
+        binds=standing.binds,
+        cwd=standing.binds[0].target if standing.binds else standing.cwd,
+        readable=(*readable, *needs(agent, equipment.stage.environ, equipment.bundle)),
+        now_us=now_us,
+        known_hosts=known_hosts,
+    ) as seal:
+        yield Acting(equipment, port, standing, seal)
+
+
 async def perform(
     agent: Sequence[str],
     equipment: Equipment,
@@ -60,50 +152,14 @@ async def perform(
     standing: Standing,
     *,
     wanted: Wanted = Wanted.OFF,
-    within: Sequence[str] = (),
-    environ: Mapping[str, str] = MappingProxyType({}),
-    readable: Sequence[Path] = (),
     known_hosts: Set[str] | None = None,
     now_us: Callable[[], int],
     stdout: int | IO[bytes] | None = None,
     stop: asyncio.Event | None = None,
-    timeout_s: float | None = None,
 ) -> Performed:
-    """Run `agent` to its end beside the proxy at `port`. `within`: words that stand directly before it (a tracer's).
-
-    `environ` is added to what the child is told. `known_hosts`: names that were recorded; None: any name may be asked for.
-
-    Raises:
-        SealBroken: a seal is required and cannot be had, or one that was made does not hold.
-        NotStarted: there is no such command, or its directory cannot be used.
-    """
-    inside = standing.binds[0].target if standing.binds else standing.cwd
-    needed = (*readable, *needs(agent, equipment.stage.environ, equipment.bundle))
-    async with sealed(
-        run_dir=equipment.authority.directory,
-        proxy_port=port,
-        credential=equipment.credential,
-        wanted=wanted,
-        binds=standing.binds,
-        cwd=inside,
-        readable=needed,
-        now_us=now_us,
-        known_hosts=known_hosts,
-    ) as seal:
-        placed = seal.binds_done or not standing.binds
-        prefix = seal.prefix if placed else (*seal.prefix, *standing.prefix)
-        finished = await launch(
-            (*prefix, *within, *agent),
-            env={**equipment.child(seal.port or port), **environ, **seal.environment},
-            # A seal goes to the directory by itself, once the copy stands there.
-            cwd=(standing.copy or standing.cwd) if seal.binds_done and standing.binds else standing.cwd,
-            stdout=stdout,
-            stop=stop,
-            timeout_s=timeout_s,
-            descriptors=equipment.descriptors,
-        )
-        there = bool(standing.binds) and (seal.binds_done or bool(standing.prefix))
-        return Performed(finished, seal.tier, tuple(seal.refused), tuple(seal.attempts), tuple(seal.holes), there or standing.copy is None)
+    """Run `agent` to its end on a stage of its own. Raises as `on_stage` and `Acting.run` do."""
+    async with on_stage(agent, equipment, port, standing, wanted=wanted, known_hosts=known_hosts, now_us=now_us) as acting:
+        return await acting.run(agent, stdout=stdout, stop=stop)
 
 
 def needs(agent: Sequence[str], environ: Mapping[str, str], bundle: Path) -> tuple[Path, ...]:

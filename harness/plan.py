@@ -66,6 +66,18 @@ class Where:
     """Run where we stand, although the recorded model calls tools."""
     keep: bool = False
     """Keep the scratch copy afterwards."""
+    seal: str = "off"
+    """`auto`, `require` or `off`: a value of `harness.seal.Wanted`, which the command line does not load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What a person declared about how requests are compared with the recorded ones."""
+
+    rules: tuple[Path, ...] = ()
+    """Files of rules, beside those of the store."""
+    positional: bool = False
+    """Place a model call that misses by content by its position in the conversation, and go on; the run is not clean."""
 
 
 @dataclass(frozen=True, slots=True)

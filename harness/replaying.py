@@ -10,18 +10,24 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes.cassette import State
+from secondtake.cassettes.declared import rules_of
 from secondtake.cassettes.exchange import Request
+from secondtake.cassettes.merging import refuse_merging
 from secondtake.cassettes.player import Options, Player
+from secondtake.cassettes.volatile import RULES
 from secondtake.harness.equipment import Equipment
 from secondtake.harness.judge import replay_problems
+from secondtake.harness.performing import Standing
+from secondtake.harness.plan import Matching
 from secondtake.harness.recording import clock_s, clock_us
 from secondtake.harness.results import Missed, Problem, Replayed, Unplayed, WouldAct
+from secondtake.harness.ruling import declared_rules, recorded_aliases
+from secondtake.harness.seal.values import Bind
 from secondtake.harness.toolcalls import Asked, tool_calls
 from secondtake.harness.workspace import copy_workspace, remove_workspace
 from secondtake.proxy.addon import Wire
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
     from secondtake.harness.plan import Stage, Where
     from secondtake.proxy.outcome import Outcome
+
+BY_CONTENT = Matching()
 
 
 def recorded_start(cassette: Cassette) -> datetime | None:
@@ -52,16 +60,6 @@ def opened(stage: Stage, name: str) -> Iterator[Cassette]:
         yield cassette
     finally:
         cassette.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where an agent runs. `prefix` stands before its command."""
-
-    cwd: Path
-    copy: Path | None = None
-    """The scratch copy that its tool calls act on; None where it runs in place."""
-    prefix: tuple[str, ...] = ()
 
 
 def stand(
@@ -91,7 +89,7 @@ def stand(
             return Standing(copy, copy)
         prefix = _stand_in(stage, where.copy_of, copy, recorded, agent)
         if prefix is not None:
-            return Standing(recorded, copy, prefix)
+            return Standing(recorded, copy, prefix, (Bind(copy, recorded),))
         _refuse_outside(recorded, tool_calls(cassette), command, agent)
         return Standing(copy, copy)
     if where.in_place:
@@ -172,16 +170,34 @@ def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace
         one_session=one_session,
     )
     quiet()
-    hosts = frozenset(row.host for row in cassette.rows)
+    hosts = hosts_of(cassette)
     return Proxy(
         settings,
         Wire(settings, equipment.authority, redactor=equipment.redactor, now_us=clock_us(stage), now_s=clock_s(stage), known_hosts=hosts),
     )
 
 
-def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path) -> Player:
-    aliases = equipment.aliases(port, cwd)
-    return Player(cassette, equipment.redactor, options=Options(aliases=aliases))
+def hosts_of(cassette: Cassette) -> frozenset[str]:
+    """Return every host that was asked while recording."""
+    return frozenset(row.host for row in cassette.rows)
+
+
+def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path, matching: Matching = BY_CONTENT) -> Player:
+    """Return what answers.
+
+    Raises:
+        BadInput: a declared rule cannot be read, forgives too much, or makes two recorded requests one.
+    """
+    declared = declared_rules(equipment.stage.store.root, matching.rules)
+    options = Options(
+        rules=(*RULES, *rules_of(declared)) if declared else RULES,
+        aliases=equipment.aliases(port, cwd),
+        recorded_aliases=recorded_aliases(cassette),
+        positional=matching.positional,
+    )
+    player = Player(cassette, equipment.redactor, options=options)
+    refuse_merging(player.catalogue, declared)
+    return player
 
 
 def replayed(
@@ -220,6 +236,7 @@ def replayed(
         elapsed_us=round((stage.monotonic_s() - begun_s) * 1_000_000),
         ran_in=kept,
         problems=(*other, *unfinished(cassette), *replay_problems(outcome, agent, equipment.bundle, recorded=len(cassette.rows))),
+        divergence=outcome.course.divergence,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from secondtake.cassettes.divergence import Divergence
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import Answered, Channel
 
@@ -54,6 +55,8 @@ class Recorded:
     received_bytes: int
     elapsed_us: int
     problems: tuple[Problem, ...] = ()
+    seal: str = ""
+    """The tier it ran in (`harness.seal.Tier`); empty where only the proxy ran."""
 
     @property
     def total(self) -> int:
@@ -106,6 +109,10 @@ class Replayed:
     ran_in: Path | None = None
     """The scratch copy, where the agent ran in one."""
     problems: tuple[Problem, ...] = field(default=())
+    divergence: Divergence | None = None
+    """Where it first left the recording."""
+    seal: str = ""
+    """The tier it ran in; empty where only the proxy ran."""
 
     @property
     def verdict(self) -> Verdict:
@@ -178,6 +185,8 @@ class Retaken:
     ran_in: Path | None = None
     problems: tuple[Problem, ...] = ()
     used: Used = Used(0)
+    seal: str = ""
+    """The tier it ran in; empty where only the proxy ran."""
 
     @property
     def mismatches(self) -> tuple[LiveCall, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes.errors import NameTaken
@@ -16,7 +17,7 @@ from secondtake.harness.cast import Cast
 from secondtake.harness.equipment import Equipment, credential_variables
 from secondtake.harness.judge import retake_problems
 from secondtake.harness.recording import clock_s, clock_us
-from secondtake.harness.replaying import player_for, replayed, unfinished
+from secondtake.harness.replaying import BY_CONTENT, hosts_of, player_for, replayed, unfinished
 from secondtake.harness.results import LiveCall, Problem, Retaken, WouldAct
 from secondtake.harness.toolcalls import UNREADABLE, model_exchanges, read_call
 from secondtake.proxy.addon import Wire
@@ -27,7 +28,7 @@ from secondtake.proxy.settings import Settings
 if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
     from secondtake.cassettes.writer import Writer
-    from secondtake.harness.plan import HostRules, Stage, Where
+    from secondtake.harness.plan import HostRules, Matching, Stage, Where
     from secondtake.proxy.outcome import Outcome
     from secondtake.proxy.retake import ModelCall
 
@@ -69,7 +70,7 @@ def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette
         one_session=True,
     )
     quiet()
-    hosts = frozenset(row.host for row in cassette.rows)
+    hosts = hosts_of(cassette)
     made = Wire(
         settings,
         equipment.authority,
@@ -97,38 +98,18 @@ class Retaking:
         self.writer.abandon()
         self.stage.store.remove(self.writer.name)
 
-    def close(
+    def seen(
         self, proxy: Proxy, outcome: Outcome, agent: Sequence[str], equipment: Equipment, status: int | None, ran_in: Path | None
     ) -> Retaken:
-        """Write the take's last word, and say what came of it."""
+        """Say what came of it, before the take is closed."""
         stage, cast = self.stage, self.cast
         calls = tuple(map(live_call, cast.retake.calls))
         played = replayed(stage, proxy, self.cassette, outcome, agent, equipment, self.begun_s, status, ran_in)
         stopped = cast.retake.tripped.message if cast.retake.tripped is not None else None
-        problems = self._problems(outcome, agent, equipment, calls, stopped)
-        root = self.writer.close(
-            meta={
-                "ended": stage.now().isoformat(timespec="seconds"),
-                "elapsed_us": played.elapsed_us,
-                "agent_status": status,
-                "problems": [[problem.kind, problem.message] for problem in problems],
-                "valid": not any(call.mismatch for call in calls),
-                "model_calls": len(calls),
-                "infrastructure": sum(call.infrastructure is not None for call in calls),
-                "stopped": stopped,
-                "tokens": cast.used.tokens,
-                "uncounted": cast.used.uncounted,
-                "cost": cast.used.cost,
-            }
-        )
-        failed = outcome.failed or self.writer.failed
-        if failed is not None and outcome.failed is None:
-            outcome.failed = failed
-            problems = self._problems(outcome, agent, equipment, calls, stopped)
         return Retaken(
             name=self.writer.name,
             parent=self.cassette.name,
-            root=None if failed else root,
+            root=None,
             agent_status=status,
             requests=played.requests,
             answered=played.answered,
@@ -140,9 +121,41 @@ class Retaking:
             unplayed=tuple(row for row in played.unplayed if row.channel is not Channel.MODEL),
             elapsed_us=played.elapsed_us,
             ran_in=ran_in,
-            problems=problems,
+            problems=self._problems(outcome, agent, equipment, calls, stopped),
             used=cast.used,
         )
+
+    def close(
+        self,
+        seen: Retaken,
+        outcome: Outcome,
+        agent: Sequence[str],
+        equipment: Equipment,
+        more: Mapping[str, object] = MappingProxyType({}),
+    ) -> Retaken:
+        """Write the take's last word. `more`: what else its closing meta says."""
+        root = self.writer.close(
+            meta={
+                "ended": self.stage.now().isoformat(timespec="seconds"),
+                "elapsed_us": seen.elapsed_us,
+                "agent_status": seen.agent_status,
+                "problems": [[problem.kind, problem.message] for problem in seen.problems],
+                "valid": not seen.mismatches,
+                "model_calls": len(seen.calls),
+                "infrastructure": len(seen.infrastructure),
+                "stopped": seen.stopped,
+                "tokens": seen.used.tokens,
+                "uncounted": seen.used.uncounted,
+                "cost": seen.used.cost,
+                **more,
+            }
+        )
+        failed = outcome.failed or self.writer.failed
+        problems = seen.problems
+        if failed is not None and outcome.failed is None:
+            outcome.failed = failed
+            problems = self._problems(outcome, agent, equipment, seen.calls, seen.stopped)
+        return replace(seen, root=None if failed else root, problems=problems)
 
     def _problems(
         self, outcome: Outcome, agent: Sequence[str], equipment: Equipment, calls: tuple[LiveCall, ...], stopped: str | None
@@ -200,10 +213,10 @@ def begin_take(
             number += 1
 
 
-def attach(proxy: Proxy, taking: Retaking, equipment: Equipment, port: int, cwd: Path) -> None:
-    """Give the proxy what it plays and what it writes."""
+def attach(proxy: Proxy, taking: Retaking, equipment: Equipment, port: int, cwd: Path, matching: Matching = BY_CONTENT) -> None:
+    """Give the proxy what it plays and what it writes. Raises BadInput as `player_for` does."""
     aliases = equipment.aliases(port, cwd)
-    proxy.wire.attach(writer=taking.writer, player=player_for(equipment, taking.cassette, port, cwd), aliases=aliases)
+    proxy.wire.attach(writer=taking.writer, player=player_for(equipment, taking.cassette, port, cwd, matching), aliases=aliases)
 
 
 def live_call(call: ModelCall) -> LiveCall:

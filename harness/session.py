@@ -15,22 +15,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
+from secondtake.cassettes.errors import BadInput
 from secondtake.harness import stopping
 from secondtake.harness.cast import cast_of
 from secondtake.harness.drivers import AUTO, driver_for
 from secondtake.harness.driving import driven, noted, start_problems
 from secondtake.harness.equipment import Equipment, dummies, equipped
-from secondtake.harness.launch import NotStarted, launch
+from secondtake.harness.launch import NotStarted
+from secondtake.harness.performing import Performed, Standing, escape_problems, perform
 from secondtake.harness.recording import begin, recording_proxy
-from secondtake.harness.replaying import opened, player_for, recorded_start, replayed, replaying_proxy, stand, told
+from secondtake.harness.replaying import BY_CONTENT, hosts_of, opened, player_for, recorded_start, replayed, replaying_proxy, stand, told
+from secondtake.harness.results import SealBroken
 from secondtake.harness.retaking import attach, begin_take, refuse_in_place, retaking_proxy
 from secondtake.harness.running import Ready, run_directory
+from secondtake.harness.seal.values import Wanted
 from secondtake.proxy import runtime
 from secondtake.proxy.policy import Mode, Pace
 from secondtake.proxy.upstream import former_value
 
 if TYPE_CHECKING:
-    from secondtake.harness.plan import HostRules, Naming, Recast, Stage, Where
+    from secondtake.cassettes.player import Player
+    from secondtake.harness.plan import HostRules, Matching, Naming, Recast, Stage, Where
     from secondtake.harness.results import Recorded, Replayed, Retaken
 
 
@@ -41,6 +46,7 @@ async def record_session(
     agent: Sequence[str],
     *,
     driver: str = AUTO,
+    seal: str = "off",
     started: Callable[[str], None] = lambda _name: None,
     stdout: IO[bytes] | int | None = None,
 ) -> Recorded:
@@ -64,14 +70,16 @@ async def record_session(
             take = begin(stage, naming, equipment, port, agent=agent, wire=wire, said=said)
             proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd))
             started(take.writer.name)
-            finished = await launch(agent, env=equipment.child(port), cwd=stage.cwd, stdout=stdout, descriptors=equipment.descriptors)
-        except NotStarted:
+            performed = await perform(
+                agent, equipment, port, Standing(stage.cwd), wanted=Wanted(seal), now_us=proxy.wire.now_us, stdout=stdout
+            )
+        except (NotStarted, SealBroken):
             if take is not None:
                 take.discard()
             raise
         finally:
             outcome = await proxy.stop()
-        return take.close(outcome, agent, equipment.bundle, finished.status)
+        return took(take.close(outcome, agent, equipment.bundle, performed.finished.status), performed, recording=True)
 
 
 async def proxy_record_session(
@@ -103,13 +111,15 @@ async def replay_session(
     pace: Pace,
     where: Where,
     driver: str = AUTO,
+    matching: Matching = BY_CONTENT,
     keep_going: bool = False,
+    asked: Callable[[Player], None] = lambda _player: None,
     announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
     stdout: IO[bytes] | int | None = None,
 ) -> Replayed:
     """Run `agent` against a cassette. `announce` gets the recorded tool calls before an agent runs in place; `driver` as for a recording.
 
-    Soon after a model call that missed the agent is ended, unless `keep_going`.
+    Soon after a model call that missed the agent is ended, unless `keep_going`. `asked` gets the player before the agent starts, to listen.
 
     Raises:
         WouldAct: the recorded model calls tools, and no scratch copy was asked for, or they would act outside of it.
@@ -126,29 +136,42 @@ async def replay_session(
         with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment:
             proxy = replaying_proxy(stage, equipment, cassette, pace, port=0, one_session=True)
             port = await proxy.start()
-            proxy.wire.attach(player=player_for(equipment, cassette, port, standing.cwd))
+            try:
+                player = player_for(equipment, cassette, port, standing.cwd, matching)
+            except BaseException:
+                await proxy.stop()
+                raise
+            asked(player)
+            proxy.wire.attach(player=player)
             begun_s = stage.monotonic_s()
             stop = stopping.StopOnMiss(stopping.STOP_AFTER_S)
             if not keep_going:
                 proxy.wire.on_miss = stop
             try:
-                finished = await launch(
-                    (*standing.prefix, *agent),
-                    env=equipment.child(port),
-                    cwd=standing.cwd,
+                performed = await perform(
+                    agent,
+                    equipment,
+                    port,
+                    standing,
+                    wanted=Wanted(where.seal),
+                    known_hosts=hosts_of(cassette),
+                    now_us=proxy.wire.now_us,
                     stdout=stdout,
                     stop=stop.event,
-                    descriptors=equipment.descriptors,
                 )
             finally:
                 stop.close()
                 outcome = await proxy.stop()
+            finished = performed.finished
             kept = standing.copy if where.keep else None
             result = replayed(stage, proxy, cassette, outcome, agent, equipment, begun_s, finished.status, kept, other)
-            return replace(result, problems=(*result.problems, *stopping.notes(finished, "--keep-going lets it go on")))
+            result = replace(result, problems=(*result.problems, *stopping.notes(finished, "--keep-going lets it go on")))
+            return took(result, performed)
 
 
-async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None]) -> Replayed:
+async def proxy_replay_session(
+    stage: Stage, name: str, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None], matching: Matching = BY_CONTENT
+) -> Replayed:
     """Answer from a cassette until SIGINT or SIGTERM; SIGHUP begins the recording anew.
 
     Raises:
@@ -160,9 +183,9 @@ async def proxy_replay_session(stage: Stage, name: str, *, pace: Pace, port: int
     ):
         proxy = replaying_proxy(stage, equipment, cassette, pace, port=port)
         bound = await proxy.start()
-        proxy.wire.attach(player=player_for(equipment, cassette, bound, stage.cwd))
         begun_s = stage.monotonic_s()
         try:
+            proxy.wire.attach(player=player_for(equipment, cassette, bound, stage.cwd, matching))
             with _stopping(proxy.wire.new_sessions) as stop, _announced(stage, equipment, Mode.REPLAY, cassette.name, bound, ready):
                 await stop.wait()
         finally:
@@ -181,6 +204,7 @@ async def retake_session(
     where: Where,
     command: str,
     driver: str = AUTO,
+    matching: Matching = BY_CONTENT,
     announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
     started: Callable[[str, tuple[str, ...]], None] = lambda _name, _labels: None,
     stdout: IO[bytes] | int | None = None,
@@ -210,30 +234,44 @@ async def retake_session(
             taking = None
             try:
                 taking = begin_take(stage, cassette, cast, equipment, port, name=recast.name, agent=agent, cwd=standing.cwd, wire=wire)
-                attach(proxy, taking, equipment, port, standing.cwd)
+                attach(proxy, taking, equipment, port, standing.cwd, matching)
                 cast.retake.on_refusal = stop.soon
                 started(taking.writer.name, cast.labels)
-                finished = await launch(
-                    (*standing.prefix, *agent),
-                    env=equipment.child(port),
-                    cwd=standing.cwd,
+                performed = await perform(
+                    agent,
+                    equipment,
+                    port,
+                    standing,
+                    wanted=Wanted(where.seal),
+                    known_hosts=hosts_of(cassette),
+                    now_us=proxy.wire.now_us,
                     stdout=stdout,
                     stop=stop.event,
-                    descriptors=equipment.descriptors,
                 )
-            except NotStarted:
+            except (BadInput, SealBroken):
                 if taking is not None:
                     taking.discard()
                 raise
             finally:
                 stop.close()
                 outcome = await proxy.stop()
-            result = taking.close(proxy, outcome, agent, equipment, finished.status, standing.copy if where.keep else None)
-            return replace(result, problems=(*result.problems, *stopping.notes(finished)))
+            finished = performed.finished
+            seen = taking.seen(proxy, outcome, agent, equipment, finished.status, standing.copy if where.keep else None)
+            result = taking.close(seen, outcome, agent, equipment)
+            return took(replace(result, problems=(*result.problems, *stopping.notes(finished))), performed)
 
 
 async def proxy_retake_session(
-    stage: Stage, name: str, recast: Recast, wire: HostRules, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None]
+    stage: Stage,
+    name: str,
+    recast: Recast,
+    wire: HostRules,
+    *,
+    pace: Pace,
+    port: int,
+    new_ca: bool,
+    ready: Callable[[Ready], None],
+    matching: Matching = BY_CONTENT,
 ) -> Retaken:
     """Be a retake's proxy until SIGINT, SIGTERM or SIGHUP: one take, whoever comes.
 
@@ -246,12 +284,17 @@ async def proxy_retake_session(
         bound = await proxy.start()
         try:
             taking = begin_take(stage, cassette, cast, equipment, bound, name=recast.name, agent=(), cwd=stage.cwd, wire=wire)
-            attach(proxy, taking, equipment, bound, stage.cwd)
+            attach(proxy, taking, equipment, bound, stage.cwd, matching)
             with _stopping(None) as stop, _announced(stage, equipment, Mode.RETAKE, taking.writer.name, bound, ready):
                 await stop.wait()
         finally:
             outcome = await proxy.stop()
-        return taking.close(proxy, outcome, (), equipment, None, None)
+        return taking.close(taking.seen(proxy, outcome, (), equipment, None, None), outcome, (), equipment)
+
+
+def took[R: (Recorded, Replayed, Retaken)](result: R, performed: Performed, *, recording: bool = False) -> R:
+    """Say in a run's result what the seal was, and what it saw."""
+    return replace(result, seal=str(performed.tier), problems=(*result.problems, *escape_problems(performed, recording=recording)))
 
 
 def check_startable(agent: Sequence[str], stage: Stage) -> None:
