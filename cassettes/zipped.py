@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from secondtake.cassettes.errors import Corrupt, TooLarge
@@ -102,14 +102,17 @@ def placed(members: Sequence[Member]) -> tuple[list[Member], int]:
 _FOREIGN = "not an exported cassette, or one that another program wrote again"
 
 
-def read(region: Region) -> list[Member]:
-    """The members of a zip, which is exactly as `local_header` and `directory` make it. Raises Corrupt, TooLarge."""
+def read(region: Region, *, allowed: Callable[[str], bool] = allowed, longest: int = NAME_LENGTH) -> list[Member]:
+    """The members of a zip, which is exactly as `local_header` and `directory` make it. Raises Corrupt, TooLarge.
+
+    `allowed`: whether a member may be called so; `longest`: its characters at most.
+    """
     count, size, start = _end(region)
     if count > EXPORT_MEMBERS:
         raise TooLarge(f"an exported file has {count} members; at most {EXPORT_MEMBERS} are read")
-    if size > count * (_CENTRAL.size + NAME_LENGTH + 28) or start + size > region.size_bytes:
+    if size > count * (_CENTRAL.size + longest + 28) or start + size > region.size_bytes:
         raise Corrupt(_FOREIGN)
-    members = _members(region.read(start, size), count)
+    members = _members(region.read(start, size), count, allowed)
     again, end = placed(members)
     if again != members or end != start or len({member.name for member in members}) != count:
         raise Corrupt(_FOREIGN)
@@ -140,7 +143,7 @@ def _end(region: Region) -> tuple[int, int, int]:
     return count, size, start
 
 
-def _members(data: bytes, count: int) -> list[Member]:
+def _members(data: bytes, count: int, allowed: Callable[[str], bool]) -> list[Member]:
     members: list[Member] = []
     at = 0
     for _ in range(count):
@@ -153,7 +156,7 @@ def _members(data: bytes, count: int) -> list[Member]:
         extra = data[at + name_length : at + name_length + extra_length]
         at += name_length + extra_length
         if not allowed(name):
-            raise Corrupt(f"an exported file holds a member {name[:NAME_LENGTH]!a}, which no cassette has")
+            raise Corrupt(f"an exported file holds a member {name[:NAME_LENGTH]!a}, which none can have")
         numbers = list(struct.unpack(f"<{(len(extra) - 4) // 8}Q", extra[4:])) if len(extra) in (12, 20, 28) else []
         if size == _BIG and len(numbers) >= 2:
             size = numbers[0]
