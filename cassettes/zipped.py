@@ -143,7 +143,7 @@ def _end(region: Region) -> tuple[int, int, int]:
     return count, size, start
 
 
-def _members(data: bytes, count: int, allowed: Callable[[str], bool]) -> list[Member]:
+def _members(data: bytes, count: int, allowed: Callable[[str], bool] = allowed) -> list[Member]:
     members: list[Member] = []
     at = 0
     for _ in range(count):
