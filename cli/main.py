@@ -25,11 +25,13 @@ COMMANDS: dict[str, str] = {
     "show": "show",
     "events": "events",
     "grep": "grep",
+    "diff": "diff",
     "verify": "verify",
     "export": "export",
     "import": "import_",
     "gc": "gc",
     "pin": "pin",
+    "calibrate": "calibrate",
     "doctor": "doctor",
     "demo": "demo",
 }

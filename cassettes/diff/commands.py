@@ -164,6 +164,13 @@ def _mark(one: Ran) -> Mark:
 
 _BEFORE = frozenset(("sudo", "env", "time", "nohup", "exec", "command", "timeout"))
 _MODULES = ("python", "python3", "py")
+_READERS = frozenset(("cat", "head", "tail", "sed", "less", "nl", "bat"))
+"""Programs that show a file: which one tells what was done."""
+_WITH_SUBCOMMANDS = frozenset([
+    "apt", "apt-get", "brew", "bundle", "cargo", "composer", "docker", "dotnet", "gh", "git", "go", "gradle", "hatch", "just", "kubectl",
+    "make", "mvn", "nox", "npm", "npx", "pip", "pip3", "pnpm", "poetry", "rails", "rake", "systemctl", "task", "terraform", "tox", "uv",
+    "yarn",
+])  # fmt: skip
 
 
 def words_of(line: str) -> list[str]:
@@ -191,13 +198,14 @@ def _assigns(word: str) -> bool:
 
 
 def program(line: str) -> str:
-    """The program of a command line and, where it has such, its subcommand: `pytest`, `git diff`, `python -m unittest`."""
+    """What a command line comes to: `pytest`, `git diff`, `python -m unittest`, `cat foo.py`."""
     words = words_of(line)
     if not words:
         return ""
     name = words[0].rpartition("/")[2]
     if name in _MODULES and len(words) > 2 and words[1] == "-m":
         return f"python -m {words[2]}"
-    if len(words) > 1 and words[1].replace("-", "").isalpha() and not words[1].startswith("-"):
-        return f"{name} {words[1]}"
-    return name
+    rest = [word for word in words[1:] if not word.startswith("-")]
+    if name in _WITH_SUBCOMMANDS and rest and rest[0].replace("-", "").replace(":", "").isalnum():
+        return f"{name} {rest[0]}"
+    return f"{name} {rest[-1]}" if name in _READERS and rest else name

@@ -16,7 +16,7 @@ from enum import StrEnum
 from secondtake.cassettes.adapters.base import Json
 from secondtake.cassettes.adapters.reading import count, digest, mapping, sequence, string
 from secondtake.cassettes.diff.alignment import Mark, align
-from secondtake.cassettes.diff.sameness import Sameness, parsed
+from secondtake.cassettes.diff.sameness import PATHS, Sameness, parsed
 from secondtake.cassettes.differences import Difference, Found, json_differences
 from secondtake.cassettes.events import Event, EventKind
 
@@ -46,7 +46,8 @@ class Call:
         value = parsed(self.arguments)
         line = self.tool
         if isinstance(value, dict):
-            said = [f"{name}={_plain(inner)}" for name, inner in value.items()]
+            ordered = sorted(value.items(), key=lambda item: item[0].lower() not in PATHS)
+            said = [f"{name}={_plain(inner)}" for name, inner in ordered]
             only = next(iter(value.values())) if len(value) == 1 else None
             line += f": {only}" if isinstance(only, str) else f" {' '.join(said)}" if said else ""
         elif self.arguments:
@@ -155,24 +156,27 @@ class Decided:
     bounded: bool = False
 
     @property
-    def first(self) -> Step | None:
-        """The first decision that separates both."""
-        return next((step for step in self.steps if step.how is not How.SAME), None)
+    def common(self) -> int:
+        """How many decisions both begin with."""
+        return next((number for number, step in enumerate(self.steps) if step.how is not How.SAME), len(self.steps))
+
+    @property
+    def parting(self) -> tuple[Decision | None, Decision | None] | None:
+        """The first decision that separates both: what A did then and what B did; None for a side that had ended. None: they never part."""
+        if self.same_path:
+            return None
+        at = self.common
+        return _at(self.a, at), _at(self.b, at)
 
     @property
     def saw_otherwise(self) -> Step | None:
         """The first decision before that one after which both saw something else."""
-        for step in self.steps:
-            if step.how is not How.SAME:
-                return None
-            if step.other_result:
-                return step
-        return None
+        return next((step for step in self.steps[: self.common] if step.other_result), None)
 
     @property
     def same_path(self) -> bool:
         """Every decision is the same."""
-        return self.first is None
+        return self.common == len(self.steps)
 
     @property
     def differs(self) -> bool:
@@ -184,6 +188,10 @@ class Decided:
         """How many steps there are of each kind."""
         counted = Counter(step.how for step in self.steps)
         return {how: counted[how] for how in How}
+
+
+def _at(course: Course, place: int) -> Decision | None:
+    return course.decisions[place] if place < len(course.decisions) else None
 
 
 @dataclass(slots=True)

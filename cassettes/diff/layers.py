@@ -59,8 +59,10 @@ class Diff:
 
     @property
     def summary(self) -> str:
-        """Paths and patches in one line."""
-        return f"{self.paths}, {self.patches}"
+        """Paths, patches and, where both were judged, outcomes in one line."""
+        outcome = next((fact for fact in self.outcome.facts if fact.name == "outcome" and fact.judged), None)
+        ends = [] if outcome is None else [f"{outcome.a} → {outcome.b}" if outcome.differs else f"both {outcome.a}"]
+        return ", ".join([self.paths, self.patches, *ends])
 
     @property
     def paths(self) -> str:
