@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence, Set
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from secondtake.harness.seal.gateway import Gateway, Started
 from secondtake.harness.seal.values import Bind, Seal, SealBroken, Tier, Wanted
+
+_SCRIPT = Path(__file__).with_name("inside.py")
+_TRIAL_S = 30.0
+_AUTO_OR_OFF = "--seal auto takes the strongest there is here, --seal off none"
+_NOT_PROVEN = "nothing is proven: only variables point at the proxy"
 
 
 @asynccontextmanager
@@ -22,11 +31,107 @@ async def sealed(
     now_us: Callable[[], int],
     known_hosts: Set[str] | None = None,
 ) -> AsyncIterator[Seal]:
-    """Give a seal around the proxy at `proxy_port`.
+    """Give a seal around the proxy at `proxy_port` of 127.0.0.1: the strongest that a trial shows to hold here.
+
+    `run_dir` exists and is ours alone (0700). `cwd` is where the agent will stand, as it sees it. `readable` stays visible wherever it
+    lies (the trust bundle, a log). In a replay `known_hosts` are the names that were recorded: looking up another is an attempt.
+    `Seal.attempts` is complete when the context has ended. AUTO takes a lower tier with the reasons; OFF none.
 
     Raises:
-        SealBroken: `wanted` is REQUIRE and nothing seals, or a seal that was made does not hold.
+        SealBroken: `wanted` is REQUIRE and nothing seals, or a seal that was made does not hold; also at the end of the context,
+            when that was found as an agent was to start.
     """
-    if wanted is Wanted.REQUIRE:
-        raise SealBroken("no seal can be made here", hint="--seal auto takes the strongest there is, --seal off none")
-    yield Seal(Tier.COOPERATIVE, port=proxy_port, holes=("nothing is proven: only variables point at the proxy",))
+    seal = Seal(Tier.COOPERATIVE, port=proxy_port, holes=(_NOT_PROVEN,))
+    if wanted is Wanted.OFF:
+        yield seal
+        return
+    if sys.platform != "linux":
+        if wanted is Wanted.REQUIRE:
+            raise SealBroken(f"no seal can be made on {sys.platform}: it takes Linux", hint=_AUTO_OR_OFF)
+        seal.refused = ("it takes Linux",)
+        yield seal
+        return
+    order = {
+        "binds": [{"source": str(bind.source), "target": str(bind.target), "writable": bind.writable} for bind in binds],
+        "cwd": str(cwd),
+        "readable": [str(path.absolute()) for path in readable],
+        "own_processes": True,
+    }
+    gateway = Gateway(
+        run_dir, order, seal, proxy_port=proxy_port, credential=credential, now_us=now_us, known_hosts=known_hosts
+    )  # fmt: skip
+    try:
+        gateway.open()
+        await _strongest(gateway, seal, cwd)
+        if wanted is Wanted.REQUIRE and seal.tier not in (Tier.SEALED, Tier.SEALED_ROOT):
+            raise SealBroken(f"no seal can be made here: {'; '.join(seal.refused)}", hint=_AUTO_OR_OFF)
+        seal.names.clear()
+        yield seal
+    finally:
+        await gateway.close()
+    for started in gateway.started:
+        _check(started)
+
+
+async def _strongest(gateway: Gateway, seal: Seal, cwd: Path) -> None:
+    """Try each tier in a process of its own; what is refused is known only then."""
+    refused: list[str] = []
+    tiers = [Tier.SEALED, *([Tier.SEALED_ROOT] if os.geteuid() == 0 else []), Tier.FENCED]
+    for tier in tiers:
+        prefix = _prefix(gateway, tier)
+        for own_processes in (True, False):
+            gateway.order["own_processes"] = own_processes
+            started = await _trial(gateway, prefix, cwd)
+            _check(started)
+            if started.refused is None or not started.refused.startswith("/proc"):
+                break
+        if started.refused is None:
+            seal.tier, seal.prefix, seal.refused = tier, prefix, tuple(refused)
+            seal.binds_done = tier is not Tier.FENCED
+            seal.holes = (*_holes(tier, own_processes=own_processes), *started.holes)
+            return
+        refused.append(f"{tier}: {started.refused}")
+    seal.refused = tuple(refused)
+
+
+def _prefix(gateway: Gateway, tier: Tier) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", str(_SCRIPT), str(gateway.path), str(tier))
+
+
+async def _trial(gateway: Gateway, prefix: Sequence[str], cwd: Path) -> Started:
+    before = len(gateway.started)
+    child = await asyncio.create_subprocess_exec(
+        *prefix, cwd=cwd if cwd.is_dir() else None, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        _, errors = await asyncio.wait_for(child.communicate(), _TRIAL_S)
+    except BaseException:
+        if child.returncode is None:
+            child.kill()
+        await child.wait()
+        raise
+    made = gateway.started[before:]
+    started = made[-1] if made else Started()
+    if child.returncode != 0 and started.refused is None and not started.problems:
+        last = errors.decode(errors="replace").strip().splitlines()
+        started.refused = last[-1] if last else f"ended with status {child.returncode}"
+    return started
+
+
+def _check(started: Started) -> None:
+    if started.problems:
+        raise SealBroken(
+            f"the seal does not hold ({started.tier}): {'; '.join(started.problems)}", hint="--seal off runs the agent without one"
+        )
+
+
+def _holes(tier: Tier, *, own_processes: bool) -> tuple[str, ...]:
+    if tier is Tier.FENCED:
+        return (
+            "UDP is not confined",
+            "any address may be reached on the proxy's port",
+            "Unix sockets of this machine can be reached",
+            "attempts are refused without being seen",
+        )
+    return () if own_processes else ("the agent sees the other processes of its user",)

@@ -1,0 +1,181 @@
+"""What the agent finds in the file system: copies in the place of originals, no door to a service of the host.
+
+Standard library only, loaded before the agent. Everything is mounted in a mount namespace of its own and goes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from secondtake.harness.seal import kernel
+
+HIDDEN = ("/run", "/var/run", "/tmp", "/dev/shm")  # noqa: S108 - hidden, not used
+"""Folders where services of the host keep their sockets, and other processes their files: an empty one stands in the place of each."""
+
+_NOSUID = kernel.MS_NOSUID | kernel.MS_NODEV
+_RESOLV = "/etc/resolv.conf"
+
+
+def host_sockets() -> list[str]:
+    """Return the path of every Unix socket that a process of this network namespace is bound to. Called before it is left."""
+    with open("/proc/net/unix", "rb") as file:
+        lines = file.read().split(b"\n")[1:]
+    # Num RefCount Protocol Flags Type St Inode Path; a path may hold spaces.
+    paths = (fields[7] for line in lines if len(fields := line.split(None, 7)) == 8)
+    return sorted({os.fsdecode(path) for path in paths if path.startswith(b"/")})
+
+
+class View:
+    """One agent's view of the file system, in the making. Descriptors are taken before anything is hidden."""
+
+    def __init__(self, order: Mapping[str, Any], environ: Mapping[str, str], sockets: Sequence[str], programs: Sequence[str] = ()) -> None:
+        self.environ = environ
+        self.sockets = sockets
+        self.programs = programs
+        self.binds: list[tuple[int, str, bool]] = []
+        self.kept: list[tuple[int, str]] = []
+        self.order = order
+        self.resolv = _without_search()
+
+    def build(self) -> None:
+        """Mount everything but `/proc`."""
+        kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        hidden = self._hidden()
+        self.binds = [(_held(bind["source"]), bind["target"], bind["writable"]) for bind in self.order["binds"]]
+        self.kept = [(_held(path), path) for path in _outermost(self._needed(hidden)) if os.path.exists(path)]
+        modes = [(path, stat.S_IMODE(os.stat(path).st_mode)) for path in hidden]
+        lock = os.path.isdir("/run/lock")
+        for path, mode in modes:
+            kernel.mount("tmpfs", path, "tmpfs", _NOSUID, f"mode={mode:o}")
+        for path in (self.environ.get("XDG_RUNTIME_DIR", ""), self.environ.get("TMPDIR", "")):
+            if _below(path, hidden):
+                os.makedirs(path, 0o700, exist_ok=True)
+        if lock and "/run" in hidden:
+            os.makedirs("/run/lock", exist_ok=True)
+            os.chmod("/run/lock", 0o1777)
+        for descriptor, path in self.kept:
+            _bind(descriptor, path)
+        for descriptor, target, writable in sorted(self.binds, key=lambda bind: bind[1].count("/")):
+            _bind(descriptor, target)
+            if not writable:
+                _read_only(target)
+        for descriptor in [bind[0] for bind in self.binds] + [kept[0] for kept in self.kept]:
+            os.close(descriptor)
+        self._resolver(hidden)
+        self._mask()
+
+    def _hidden(self) -> list[str]:
+        found: list[str] = []
+        for path in (*HIDDEN, self.environ.get("XDG_RUNTIME_DIR", "")):
+            real = os.path.realpath(path) if path.startswith("/") else ""
+            if real not in ("", "/") and os.path.isdir(real) and not _below(real, found) and real not in found:
+                found.append(real)
+        return found
+
+    def _needed(self, hidden: Sequence[str]) -> set[str]:
+        """What lies in a hidden folder and is needed all the same: where the agent stands, its home, its programs, what was named."""
+        wanted = [*self.order["readable"], self.order["cwd"], self.environ.get("HOME", "")]
+        for folder in (*self.environ.get("PATH", "").split(":"), *self.programs):
+            # The folder above `bin` holds what its programs load.
+            above = os.path.dirname(folder.rstrip("/"))
+            wanted += [above if _below(above, hidden) else folder]
+        found = set()
+        for path in wanted:
+            for each in {path, os.path.realpath(path)} if path.startswith("/") else ():
+                if _below(each, hidden) and not any(each == target or each.startswith(f"{target}/") for _, target, _ in self.binds):
+                    found.add(each.rstrip("/"))
+        return found
+
+    def _resolver(self, hidden: Sequence[str]) -> None:
+        """Any name server answers here. Search domains are left out: each name exists as it is asked for."""
+        if self.resolv is None:
+            return
+        place = os.path.realpath(_RESOLV)
+        if _below(place, hidden):
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            _write(place, self.resolv)
+        elif os.path.exists(place) and "/run" in hidden:
+            _write("/run/resolv.conf", self.resolv)
+            kernel.mount("/run/resolv.conf", place, None, kernel.MS_BIND)
+
+    def _mask(self) -> None:
+        """Put something that is no socket over each socket of the host that can still be seen, wherever it is."""
+        for path in self.sockets:
+            with contextlib.suppress(OSError):
+                if stat.S_ISSOCK(os.lstat(path).st_mode):
+                    kernel.mount("/dev/null", path, None, kernel.MS_BIND)
+
+
+def visible(sockets: Iterable[str]) -> list[str]:
+    """Return the sockets of the host that can still be reached by path."""
+    found = []
+    for path in sockets:
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.stat(path).st_mode):
+                found.append(path)
+    return found
+
+
+def own_proc(*, root: bool) -> None:
+    """Mount a `/proc` of this process namespace; for root, without the switches that act on the whole machine."""
+    kernel.mount("proc", "/proc", "proc", _NOSUID | kernel.MS_NOEXEC)
+    if root:
+        for path in ("/proc/sys", "/proc/sysrq-trigger", "/sys"):
+            if os.path.exists(path):
+                with contextlib.suppress(OSError):
+                    kernel.mount(path, path, None, kernel.MS_BIND | kernel.MS_REC)
+                    _read_only(path)
+
+
+def _held(path: str) -> int:
+    return os.open(path, os.O_PATH | os.O_CLOEXEC)
+
+
+def _bind(descriptor: int, target: str) -> None:
+    source = f"/proc/self/fd/{descriptor}"
+    if not os.path.lexists(target):
+        if stat.S_ISDIR(os.stat(descriptor).st_mode):
+            os.makedirs(target, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _write(target, b"")
+    kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
+
+
+def _read_only(target: str) -> None:
+    """Take writing away; what the mount forbids already stays forbidden, as a user namespace demands it."""
+    forbidden = os.statvfs(target).f_flag & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME | os.ST_RELATIME)
+    # The ST_ bits are those of MS_ but for relatime (statvfs(3), include/linux/statfs.h).
+    flags = forbidden & ~os.ST_RELATIME | (1 << 21 if forbidden & os.ST_RELATIME else 0)
+    kernel.mount(None, target, None, kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | flags)
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Return the paths that lie in no other of them."""
+    found: list[str] = []
+    for path in sorted(paths):
+        if not _below(path, found):
+            found.append(path)
+    return found
+
+
+def _without_search() -> bytes | None:
+    try:
+        with open(_RESOLV, "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    return b"".join(line for line in text.splitlines(keepends=True) if line.split(None, 1)[:1] not in ([b"search"], [b"domain"]))
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
