@@ -93,6 +93,12 @@ def smallest_loss(runs: int, alpha: float = ALPHA) -> int | None:
     return None if most < 0 else most
 
 
+def visible_loss(runs: int, base_rate: float = 1.0, alpha: float = ALPHA, chance: float = POWER) -> float | None:
+    """Return the highest rate, in steps of 5 %, that is called worse than `base_rate` in `chance` of the cases; None where none is."""
+    steps = [step / 20 for step in range(20, -1, -1) if step / 20 < base_rate]
+    return next((rate for rate in steps if power(runs, base_rate, rate, alpha) >= chance), None)
+
+
 def _sizes() -> tuple[int, ...]:
     return (*range(2, 21), *range(22, 41, 2), *range(45, MOST_RUNS + 1, 5))
 

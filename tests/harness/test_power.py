@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secondtake.harness.power import blocked_to, pass_chance, power, runs_to_pass, runs_to_tell, smallest_loss
+from secondtake.harness.power import blocked_to, pass_chance, power, runs_to_pass, runs_to_tell, smallest_loss, visible_loss
 from secondtake.harness.statistics import boschloo
 
 LOSSES = ((1.0, 0.5), (0.95, 0.65), (0.9, 0.6), (0.9, 0.8))
@@ -72,3 +72,12 @@ def test_the_runs_that_would_decide_are_the_first_that_do() -> None:
     assert fewest is not None
     assert pass_chance(fewest, 1.0, 1.0, 0.2) >= 0.8 > pass_chance(fewest - 1, 1.0, 1.0, 0.2)
     assert runs_to_pass(0.9, 0.6, 0.2) is None
+
+
+def test_what_a_few_runs_can_see_at_all() -> None:
+    """STATISTICS 2: small n mostly says nothing; said before the run, in the size of a loss that would be seen."""
+    seen = visible_loss(5)
+    assert seen is not None
+    assert power(5, 1.0, seen) >= 0.8 > power(5, 1.0, seen + 0.05)
+    assert seen < 0.5 < (visible_loss(20) or 0)
+    assert visible_loss(2) is None

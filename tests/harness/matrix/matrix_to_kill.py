@@ -1,6 +1,7 @@
 """Matrices that run until they are killed, for test_state. Reads a store per line; forks; says the child's number.
 
-Each step of each take is written to the given descriptor, so that the test can kill after any of them: one byte for the step, one for the cell.
+Each step of each take is written to the given descriptor, so that the test can kill after any of them: one byte for the step, one for the
+cell.
 """
 
 from __future__ import annotations

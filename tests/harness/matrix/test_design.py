@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -48,9 +49,9 @@ def test_a_design_that_was_touched_is_not_read() -> None:
 def test_the_id_is_that_of_the_setting() -> None:
     """What changes a result changes the ID; topping up, and how gently it is run, does not."""
     made = design()
-    same = [{"looks": (4, 20)}, {"jobs": 9}, {"pacing": Pacing(5)}, {"max_cost": 1.0}, {"created": "2026-11-30"}]
+    same: list[dict[str, Any]] = [{"looks": (4, 20)}, {"jobs": 9}, {"pacing": Pacing(5)}, {"max_cost": 1.0}, {"created": "2026-11-30"}]
     assert {design(**changes).id for changes in same} == {made.id}
-    other = [
+    other: list[dict[str, Any]] = [
         {"fixture_digest": "0" * 64},
         {"arms": made.arms[:2]},
         {"seed": 8},
@@ -95,7 +96,7 @@ def test_the_control_is_added_where_no_model_is_the_recorded_one() -> None:
     ],
     ids=str,
 )
-def test_a_design_that_cannot_be_run_is_refused(changes: dict[str, object]) -> None:
+def test_a_design_that_cannot_be_run_is_refused(changes: dict[str, Any]) -> None:
     """Before anything is spent."""
     with pytest.raises(BadInput):
         design(**changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def test_takes_of_one_provider_keep_their_distance() -> None:
     inert.run(design(jobs=3, pacing=Pacing(gap_s=2.0)))
     for provider in ("api.provider.example", "api.other.example"):
         starts = [at for at, cell in inert.begun if cell.arm.provider == provider]
-        assert all(later - earlier >= 2.0 for earlier, later in zip(starts, starts[1:], strict=False))
+        assert all(later - earlier >= 2.0 for earlier, later in pairwise(starts))
     assert inert.begun[0][0] == inert.begun[1][0] == 0.0
 
 
