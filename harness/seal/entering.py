@@ -162,13 +162,14 @@ def _inner(control: Control, order: dict[str, Any], command: Sequence[str], sock
     own_user = tier == "sealed" and os.geteuid() == 0 and not _mapped()
     here = os.getcwd()
     program = [os.path.dirname(command[0])] if command and command[0].startswith("/") else []
-    _step("mounts", mounts.View(order, os.environ, sockets, program).build)
+    view = mounts.View(order, os.environ, [*sockets, order["control"]], program)
+    _step("mounts", view.build)
     if order["own_processes"]:
         _step("/proc", lambda: mounts.own_proc(root=os.geteuid() == 0))
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):  # root may listen on any port
             _say("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
-    _step("working directory", lambda: os.chdir(here))
+    _step("working directory", lambda: os.chdir(view.standing(here)))
     verdict = control.ask({"problems": _tested(order, sockets, own_user=own_user)})
     if not verdict["go"]:
         return NOT_SEALED

@@ -59,6 +59,9 @@ class View:
             os.chmod("/run/lock", 0o1777)
         for descriptor, path in self.kept:
             _bind(descriptor, path)
+        for _, target, _ in self.binds:
+            if not os.path.lexists(target) and not _below(target, hidden):
+                _make_room(target)
         for descriptor, target, writable in sorted(self.binds, key=lambda bind: bind[1].count("/")):
             _bind(descriptor, target)
             if not writable:
@@ -67,6 +70,13 @@ class View:
             os.close(descriptor)
         self._resolver(hidden)
         self._mask()
+
+    def standing(self, here: str) -> str:
+        """Where the agent stands: where we do, as it is seen inside."""
+        for bind in self.order["binds"]:
+            if here == bind["source"] or here.startswith(f"{bind['source']}/"):
+                return str(bind["target"]) + here[len(bind["source"]) :]
+        return here if os.path.isdir(here) else str(self.order["cwd"])
 
     def _hidden(self) -> list[str]:
         found: list[str] = []
@@ -144,6 +154,31 @@ def _bind(descriptor: int, target: str) -> None:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             _write(target, b"")
     kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
+
+
+def _make_room(target: str) -> None:
+    """Make it possible to create `target` without touching the machine: the folder above it becomes one in memory with the same entries."""
+    above = os.path.dirname(target)
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    entries = [(name, os.path.join(above, name)) for name in os.listdir(above)]
+    links = {name: os.readlink(path) for name, path in entries if os.path.islink(path)}
+    held = [(name, _held(path)) for name, path in entries if name not in links]
+    place = above if above != "/" else "/tmp/root"  # noqa: S108 - in a folder of memory that is ours
+    os.makedirs(place, exist_ok=True)
+    kernel.mount("tmpfs", place, "tmpfs", _NOSUID, f"mode={stat.S_IMODE(os.stat(above).st_mode):o}")
+    for name, text in links.items():
+        os.symlink(text, os.path.join(place, name))
+    for name, descriptor in held:
+        _bind(descriptor, os.path.join(place, name))
+        os.close(descriptor)
+    if above == "/":
+        os.mkdir(f"{place}/.before")
+        kernel.pivot_root(place, f"{place}/.before")
+        os.chdir("/")
+        kernel.unmount("/.before")
+        os.rmdir("/.before")
+        os.rmdir("/tmp/root")  # noqa: S108
 
 
 def _read_only(target: str) -> None:

@@ -1,0 +1,43 @@
+"""Runs a program as another user of this machine, for tests that root runs. A script: `python users.py UID PATH… -- PROGRAM ARGUMENT…`
+
+In a mount namespace of its own the PATHs, which the program needs, are made reachable where a folder above is closed to others (a
+Python below root's home).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from secondtake.harness.seal import kernel
+
+
+def reachable(path: Path) -> None:
+    """Put an open folder with nothing but the way to `path` over the first closed one above it."""
+    for above in reversed(path.parents):
+        if not above.stat().st_mode & stat.S_IXOTH:
+            held = os.open(path, os.O_PATH)
+            kernel.mount("tmpfs", str(above), "tmpfs", 0, "mode=755")
+            path.mkdir(parents=True)
+            kernel.mount(f"/proc/self/fd/{held}", str(path), None, kernel.MS_BIND | kernel.MS_REC)
+            os.close(held)
+            return
+
+
+def main(arguments: list[str]) -> None:
+    """Become that user, then the program."""
+    user, (paths, command) = int(arguments[0]), (arguments[1 : (end := arguments.index("--"))], arguments[end + 1 :])
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    for path in dict.fromkeys(paths):
+        reachable(Path(path).resolve())
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
