@@ -142,10 +142,10 @@ def _place(place: str, way: Steps) -> str | None:
         return "it would forgive everything"
     if way == ("model",):
         return "it would forgive the model"
-    if way[-1] is None:
-        return f"`{place}` forgives every member of `{names[-1]}`; name one"
     if way[0] in ("messages", "input", "contents") and len(names) == 1:
         return f"`{place}` is a whole message"
+    if way[-1] is None:
+        return f"`{place}` forgives every member of `{names[-1]}`; name one"
     if names[-1] in ("arguments", "args") or (names[-1] == "input" and len(names) > 1):
         return f"`{place}` holds the arguments of a tool call"
     if names[-1] in WORK:

@@ -9,8 +9,8 @@ import click
 from secondtake.cli.exits import exit_of
 from secondtake.cli.options import Surface, name_argument, surface_options
 from secondtake.cli.recast import recast_options
-from secondtake.cli.wire import pace_option, record_options, stage_of
-from secondtake.harness.plan import HostRules, Naming, Recast
+from secondtake.cli.wire import matching_options, pace_option, record_options, stage_of
+from secondtake.harness.plan import HostRules, Matching, Naming, Recast
 
 if TYPE_CHECKING:
     from secondtake.harness.running import Ready
@@ -63,9 +63,10 @@ def record(surface: Surface, name: str | None, port: int, new_ca: bool, replace:
 @name_argument()
 @port_option
 @new_ca_option
+@matching_options(positional=True)
 @pace_option
 @surface_options
-def replay(surface: Surface, name: str, port: int, new_ca: bool, pace: str) -> int:
+def replay(surface: Surface, name: str, port: int, new_ca: bool, matching: Matching, pace: str) -> int:
     """Answer from a cassette through a proxy, until interrupted. SIGHUP starts the recording over."""
     import asyncio
 
@@ -75,7 +76,13 @@ def replay(surface: Surface, name: str, port: int, new_ca: bool, pace: str) -> i
 
     result = asyncio.run(
         proxy_replay_session(
-            stage_of(surface), name, pace=Pace(pace), port=port, new_ca=new_ca, ready=lambda ready: _announce(surface, ready)
+            stage_of(surface),
+            name,
+            pace=Pace(pace),
+            port=port,
+            new_ca=new_ca,
+            ready=lambda ready: _announce(surface, ready),
+            matching=matching,
         )
     )
     code = exit_of(result.verdict, result.agent_status)
@@ -93,9 +100,10 @@ def replay(surface: Surface, name: str, port: int, new_ca: bool, pace: str) -> i
 @recast_options(playing=True)
 @port_option
 @new_ca_option
+@matching_options(positional=False)
 @pace_option
 @surface_options
-def retake(surface: Surface, name: str, recast: Recast, wire: HostRules, port: int, new_ca: bool, pace: str) -> int:
+def retake(surface: Surface, name: str, recast: Recast, wire: HostRules, port: int, new_ca: bool, matching: Matching, pace: str) -> int:
     """Answer from a cassette and ask another model, until interrupted. All that comes is one take."""
     import asyncio
 
@@ -105,7 +113,15 @@ def retake(surface: Surface, name: str, recast: Recast, wire: HostRules, port: i
 
     result = asyncio.run(
         proxy_retake_session(
-            stage_of(surface), name, recast, wire, pace=Pace(pace), port=port, new_ca=new_ca, ready=lambda ready: _announce(surface, ready)
+            stage_of(surface),
+            name,
+            recast,
+            wire,
+            pace=Pace(pace),
+            port=port,
+            new_ca=new_ca,
+            ready=lambda ready: _announce(surface, ready),
+            matching=matching,
         )
     )
     code = exit_of(result.verdict, result.agent_status)

@@ -9,8 +9,8 @@ import click
 
 from secondtake.cli.exits import exit_of
 from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, name_argument, surface_options
-from secondtake.cli.wire import pace_option, stage_of
-from secondtake.harness.plan import Where
+from secondtake.cli.wire import matching_options, pace_option, stage_of
+from secondtake.harness.plan import Matching, Where
 
 
 @click.command("replay", cls=AgentCommand)
@@ -21,6 +21,7 @@ from secondtake.harness.plan import Where
 @click.option("--in-place", is_flag=True, help="Run here, although the recorded model calls tools; says first what they would do.")
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
 @click.option("--keep-going", is_flag=True, help="Let the agent go on after a model call that missed.")
+@matching_options(positional=True)
 @pace_option
 @driver_option
 @surface_options
@@ -33,6 +34,7 @@ def command(
     in_place: bool,
     keep: bool,
     keep_going: bool,
+    matching: Matching,
     pace: str,
     driver: str,
 ) -> int:
@@ -66,6 +68,7 @@ def command(
         agent,
         pace=Pace(pace),
         where=where,
+        matching=matching,
         keep_going=keep_going,
         driver=driver,
         announce=announce,

@@ -20,8 +20,8 @@ from secondtake.cli.options import (
     surface_options,
 )
 from secondtake.cli.recast import recast_options
-from secondtake.cli.wire import pace_option, stage_of
-from secondtake.harness.plan import HostRules, Recast, Where
+from secondtake.cli.wire import matching_options, pace_option, stage_of
+from secondtake.harness.plan import HostRules, Matching, Recast, Where
 
 OURS_KEY = "secondtake.ours"
 
@@ -43,6 +43,7 @@ class RetakeCommand(AgentCommand):
 )
 @click.option("--in-place", is_flag=True, help="Run here, although the model is offered tools.")
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
+@matching_options(positional=False)
 @pace_option
 @driver_option
 @surface_options
@@ -56,6 +57,7 @@ def command(
     workspace: Path | None,
     in_place: bool,
     keep: bool,
+    matching: Matching,
     pace: str,
     driver: str,
 ) -> int:
@@ -94,6 +96,7 @@ def command(
             agent,
             pace=Pace(pace),
             driver=driver,
+            matching=matching,
             where=Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep),
             command=f"secondtake retake {shlex.join(typed)}{again}",
             announce=announce,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from secondtake.cassettes.divergence import Divergence
 from secondtake.cassettes.exchange import Answered
 from secondtake.cli.render.escape import visible_line
 from secondtake.cli.render.words import count, duration, size
 from secondtake.harness.results import Missed, Problem, Recorded, Replayed, Unplayed, Verdict
+
+SHOWN_PLACES = 3
+"""How many places of a divergence are shown side by side."""
 
 LISTED = 10
 """How many misses or unplayed exchanges are listed before `… and N more`."""
@@ -56,6 +60,7 @@ def replayed_lines(result: Replayed) -> Iterator[str]:
             yield f"  {kind:<10} {number:>7,}"
     if result.ran_in:
         yield visible_line(f"  ran in a scratch copy: {result.ran_in}")
+    yield from divergence_lines(result.divergence)
     yield from miss_lines(result.misses)
     if result.unplayed:
         yield ""
@@ -74,11 +79,58 @@ def replayed_fields(result: Replayed) -> dict[str, object]:
         "agent_status": result.agent_status,
         "requests": result.requests,
         "answered": {str(kind): result.answered.get(kind, 0) for kind in Answered},
+        "divergence": divergence_fields(result.divergence),
         "misses": miss_fields(result.misses),
         "unplayed": unplayed_fields(result.unplayed),
         "ran_in": str(result.ran_in) if result.ran_in else None,
         "elapsed_us": result.elapsed_us,
         "problems": [problem_fields(problem) for problem in result.problems],
+    }
+
+
+def divergence_lines(left: Divergence | None) -> Iterator[str]:
+    """Yield where a replay first left the recording, both values of the first place, and what became of the rest."""
+    if left is None:
+        return
+    which = f"model call {left.call} (request {left.request})" if left.call is not None else f"request {left.request} ({left.channel})"
+    against = f"; closest: exchange {left.seq}" if left.seq else ""
+    yield ""
+    yield visible_line(f"left the recording at {which}: {left.method} {left.url}{against}")
+    for item in left.differences[:SHOWN_PLACES]:
+        yield visible_line(f"  {item.where} {item.path}".rstrip())
+        yield visible_line(f"    recorded  {_side(item.recorded)}")
+        yield visible_line(f"    now       {_side(item.live)}")
+    rest = len(left.differences) + left.more - SHOWN_PLACES
+    if rest > 0:
+        yield f"  … and {count(rest, 'more place')}"
+    told = ", ".join(f"{number:,} {kind}" for kind in Answered if (number := left.followed.get(kind, 0)))
+    how = "answered by its position" if left.answered is Answered.POSITIONAL else f"a miss ({left.kind})"
+    yield f"  {how}; asked afterwards: {told or 'nothing'}"
+
+
+def _side(value: str | None) -> str:
+    return "(absent)" if value is None else value
+
+
+def divergence_fields(left: Divergence | None) -> Mapping[str, object] | None:
+    """Return where a replay left the recording as an object."""
+    if left is None:
+        return None
+    return {
+        "request": left.request,
+        "call": left.call,
+        "answered": str(left.answered),
+        "kind": left.kind,
+        "method": left.method,
+        "url": left.url,
+        "channel": str(left.channel),
+        "seq": left.seq,
+        "differences": [
+            {"where": item.where, "place": item.path, "recorded": item.recorded, "live": item.live} for item in left.differences
+        ],
+        "more": left.more,
+        "rule": left.rule,
+        "followed": {str(kind): left.followed.get(kind, 0) for kind in Answered},
     }
 
 
