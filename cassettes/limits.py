@@ -119,3 +119,9 @@ EXEC_ARGUMENTS = 131_072
 
 EXEC_LOG_BYTES = 64 * 1024 * 1024
 """What is kept of all commands' arguments of one run; from there on, they are cut to the program's name."""
+
+EXEC_TRACE_BYTES = 1024 * 1024 * 1024
+"""How much of a tracer's log is read; what stands after it is not."""
+
+EXEC_TRACE_LINE_BYTES = 16 * 1024 * 1024
+"""One line of a tracer's log: 2 MiB of arguments, each byte escaped as four, and room."""

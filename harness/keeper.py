@@ -6,8 +6,8 @@ subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), that is a property of a whole proc
 agents beside this one could not tell whose orphan it was given. Its children are this agent's processes and nothing else.
 
 Talks over one socket, the descriptor in argv[1]. Down: a length (4 bytes, big-endian) and a JSON `{argv, env, cwd, session, grace_s,
-descriptors}`, then single bytes: `I` interrupt, `T` end with grace, `K` end at once. Up: JSON lines, `{started}` or `{failed, text}`,
-then `{status, strays, left}`. End of file from above means that we are gone: everything is ended.
+descriptors, aside}`, then single bytes: `I` interrupt, `T` end with grace, `K` end at once. Up: JSON lines, `{started}` or
+`{failed, text}`, then `{status, strays, left}`. End of file from above means that we are gone: everything is ended.
 """
 
 from __future__ import annotations
@@ -197,8 +197,18 @@ class Keeper:
             if process == self.child:
                 self.status = os.waitstatus_to_exitcode(status)
         if self.status is not None and self.deadline is None:
-            self.strays = len(descendants())
+            self.strays = sum(not self.ours(process) for process in descendants())
             self.end()
+
+    def ours(self, process: int) -> bool:
+        """Say whether a process is one that was put beside the agent, and ends by itself after it: a tracer, told by its arguments."""
+        if self.order["aside"] is None:
+            return False
+        try:
+            with open(f"/proc/{process}/cmdline", "rb") as file:
+                return os.fsencode(self.order["aside"]) in file.read().split(b"\0")
+        except OSError:
+            return True  # it has ended meanwhile
 
     def say(self, report: dict[str, Any]) -> None:
         """One line up; nobody may be there to read it."""

@@ -101,6 +101,7 @@ async def launch(
     forward_signals: bool = True,
     on_start: Callable[[int], None] = lambda _pid: None,
     descriptors: int | None = None,
+    aside: str | None = None,
 ) -> Finished:
     """Run `command` (looked up on the PATH in `env`) to its end, and end whatever it leaves behind.
 
@@ -108,7 +109,7 @@ async def launch(
     call (main thread only; handlers set by `loop.add_signal_handler` are lost: such a caller passes False and cancels instead). A
     signal that we ignore (nohup) stays ignored, for us and for the agent. Cancelling ends the whole tree, and then raises.
     If we are killed, the tree is ended too. `descriptors` is the soft limit on open files the agent shall have, None ours.
-    `stop`, once set, ends the tree as `timeout_s` does.
+    `stop`, once set, ends the tree as `timeout_s` does. A process with `aside` among its arguments is ours (a tracer), and no stray.
 
     Raises:
         NotStarted: there is no such command, or it or `cwd` cannot be used.
@@ -132,6 +133,7 @@ async def launch(
     link = _Link(writer)
     where = None if cwd is None else os.fspath(cwd)
     order = {"argv": list(command), "env": dict(env), "cwd": where, "session": not shared, "grace_s": grace_s, "descriptors": descriptors}
+    order["aside"] = aside
     text = json.dumps(order).encode()
     ending = asyncio.ensure_future(_ended(reader, on_start))
     asked = asyncio.ensure_future((stop or asyncio.Event()).wait())
