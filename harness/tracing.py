@@ -119,7 +119,7 @@ def traced(
 
 
 def _lines(descriptor: int) -> Iterator[bytes]:
-    """The lines of a log, without their ends; an empty one for one over the limit or without end. All past the limit of a log is left out."""
+    """The lines of a log, without their ends; empty for one over the limit, or without end. What is past a log's limit is left out."""
     seen, too_long = 0, False
     with os.fdopen(descriptor, "rb") as file:
         while seen < EXEC_TRACE_BYTES and (line := file.readline(EXEC_TRACE_LINE_BYTES)):
