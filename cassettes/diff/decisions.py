@@ -2,7 +2,7 @@
 
 A decision is the set of tools a turn calls, with their arguments as `sameness` reads them; a turn that calls none "said something",
 and what it said is never compared. Calls that offer the model no tools (titles, routers) are no decisions where others of the run do
-offer some. Attempts that failed are faults, counted by kind, not decisions. The order is that of the requests.
+offer some. Attempts that failed are faults, counted by kind, not decisions. Their order: `order.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from enum import StrEnum
 from secondtake.cassettes.adapters.base import Json
 from secondtake.cassettes.adapters.reading import count, digest, mapping, sequence, string
 from secondtake.cassettes.diff.alignment import Mark, align
+from secondtake.cassettes.diff.order import ordered
 from secondtake.cassettes.diff.sameness import PATHS, Sameness, parsed
 from secondtake.cassettes.differences import Difference, Found, json_differences
 from secondtake.cassettes.events import Event, EventKind
@@ -198,6 +199,7 @@ def _at(course: Course, place: int) -> Decision | None:
 class _Turn:
     seq: int
     offers: bool
+    conversation: str
     stop: str | None
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     """Call ID, tool, arguments as compared."""
@@ -212,7 +214,7 @@ class _Reading:
     turns: list[_Turn] = field(default_factory=list)
     last: dict[int, _Turn] = field(default_factory=dict)
     """By exchange; a socket's exchange has many."""
-    asked: dict[int, tuple[bool, bool]] = field(default_factory=dict)
+    asked: dict[int, tuple[bool, bool, str]] = field(default_factory=dict)
     faults: list[tuple[int, str, str]] = field(default_factory=list)
     models: dict[str, None] = field(default_factory=dict)
     calls: int = 0
@@ -224,7 +226,7 @@ class _Reading:
         data, seq = event.data, event.exchange or 0
         match event.event:
             case EventKind.MODEL_REQUEST:
-                self.asked[seq] = data.get("kind") == "completion", bool(data.get("tools"))
+                self.asked[seq] = data.get("kind") == "completion", bool(data.get("tools")), string(data.get("conversation"))
             case EventKind.MODEL_RESPONSE:
                 self._answered(event, seq)
             case EventKind.TOOL_CALL:
@@ -246,7 +248,7 @@ class _Reading:
                 self.ended = string(data.get("reason")) or None
 
     def _answered(self, event: Event, seq: int) -> None:
-        completion, offers = self.asked.get(seq, (True, True))
+        completion, offers, conversation = self.asked.get(seq, (True, True, ""))
         self.calls += completion
         if event.data.get("outcome") != "answered":
             error = mapping(event.data.get("error"))
@@ -254,7 +256,7 @@ class _Reading:
             self.faults.append((seq, "failed call", f"{text}, {error['type']}" if "type" in error else text))
         elif completion:
             self._used(mapping(event.data.get("usage")))
-            turn = _Turn(seq, offers, string(event.data.get("stop")) or None)
+            turn = _Turn(seq, offers, conversation, string(event.data.get("stop")) or None)
             self.turns.append(turn)
             self.last[seq] = turn
             served = [string(name) for name in sequence(event.data.get("served"))] or [event.model or "?"]
@@ -296,7 +298,11 @@ def course(found: Iterable[Event], same: Sameness) -> Course:
         reading.take(event)
     turns = sorted(reading.turns, key=lambda turn: turn.seq)
     offered = any(turn.offers for turn in turns)
-    counted = [turn for turn in turns if turn.offers or not offered]
+    counted = ordered(
+        [turn for turn in turns if turn.offers or not offered],
+        lambda turn: turn.conversation,
+        lambda turn: tuple(sorted(f"{tool}\x1f{arguments}" for _, tool, arguments in turn.calls)),
+    )
     decisions = []
     for number, turn in enumerate(counted, 1):
         calls = [Call(tool, arguments, turn.results.get(place)) for place, (_, tool, arguments) in enumerate(turn.calls)]
