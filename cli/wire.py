@@ -113,16 +113,27 @@ pace_option = click.option(
 )
 
 
+SEALS = ("auto", "require", "off")
+"""The values of `harness.seal.Wanted`, which `--help` does not load."""
+
+
+def seal_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--seal`: how much of the world beside the proxy the agent may reach."""
+    told = "No network but the proxy: the strongest seal there is, one or nothing, or none."
+    return click.option("--seal", type=click.Choice(SEALS), default=default, show_default=True, help=told)
+
+
 def matching_options(*, positional: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The options about how requests are compared, handed to the command as one `matching`."""
 
     def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
-        def with_matching(*, rules: Sequence[Path], by_position: bool = False, **rest: Any) -> Any:
-            return command(matching=Matching(tuple(rules), by_position), **rest)
+        def with_matching(*, rule_files: Sequence[Path], by_position: bool = False, **rest: Any) -> Any:
+            return command(matching=Matching(tuple(rule_files), by_position), **rest)
 
         given = click.option(
             "--rules",
+            "rule_files",
             multiple=True,
             metavar="FILE",
             type=click.Path(path_type=Path, exists=True, dir_okay=False),

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
@@ -37,6 +37,8 @@ class Standing:
     """Stands before its command, and puts the copy where the original is, for it alone."""
     binds: tuple[Bind, ...] = ()
     """The same, for a seal that can do it."""
+    inside: Path | None = None
+    """Its directory once the binds stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Acting:
     def cwd(self) -> Path:
         """Where a launch with `prefix` begins: a seal goes to the directory by itself, once the copy stands there."""
         sealed_there = self.seal.binds_done and self.standing.binds
-        return self.standing.copy or self.standing.cwd if sealed_there else self.standing.cwd
+        return (self.standing.copy or self.standing.cwd) if sealed_there else self.standing.cwd
 
     def environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """What a command on this stage is told."""
@@ -95,8 +97,12 @@ class Acting:
         stdout: int | IO[bytes] | None = None,
         stop: asyncio.Event | None = None,
         timeout_s: float | None = None,
+        aside: str | None = None,
+        forward_signals: bool = True,
     ) -> Performed:
         """Run a command to its end. `within`: words that stand directly before it (a tracer's); `environ` is added to what it is told.
+
+        `aside` and `forward_signals` are `launch`'s.
 
         Raises:
             NotStarted: there is no such command, or its directory cannot be used.
@@ -109,6 +115,8 @@ class Acting:
             stop=stop,
             timeout_s=timeout_s,
             descriptors=self.equipment.descriptors,
+            aside=aside,
+            forward_signals=forward_signals,
         )
         seal = self.seal
         return Performed(finished, seal.tier, tuple(seal.refused), tuple(seal.attempts), tuple(seal.holes), self.at_recorded_path)
@@ -137,7 +145,7 @@ async def on_stage(
         credential=equipment.credential,
         wanted=wanted,
         binds=standing.binds,
-        cwd=standing.binds[0].target if standing.binds else standing.cwd,
+        cwd=standing.inside or standing.cwd,
         readable=(*readable, *needs(agent, equipment.stage.environ, equipment.bundle)),
         now_us=now_us,
         known_hosts=known_hosts,
@@ -159,16 +167,23 @@ async def perform(
 ) -> Performed:
     """Run `agent` to its end on a stage of its own. Raises as `on_stage` and `Acting.run` do."""
     async with on_stage(agent, equipment, port, standing, wanted=wanted, known_hosts=known_hosts, now_us=now_us) as acting:
-        return await acting.run(agent, stdout=stdout, stop=stop)
+        performed = await acting.run(agent, stdout=stdout, stop=stop)
+    return replace(performed, attempts=tuple(acting.seal.attempts))  # complete now
 
 
 def needs(agent: Sequence[str], environ: Mapping[str, str], bundle: Path) -> tuple[Path, ...]:
     """Return what a sealed agent must find although folders around it may be hidden: its program, interpreters, our files, the bundle."""
     found = [bundle, ROOMS, *map(Path, (sys.prefix, sys.base_prefix, sys.executable))]
-    program = shutil.which(agent[0], path=environ.get("PATH", os.defpath)) if agent else None
-    if program is not None:
-        found += installed(Path(program))
-    return tuple(dict.fromkeys(path for path in found if path.exists()))
+    path = environ.get("PATH", os.defpath)
+    for name in (*agent[:1], *INTERPRETERS):
+        program = shutil.which(name, path=path)
+        if program is not None:
+            found += installed(Path(program))
+    return tuple(dict.fromkeys(each for each in found if each.exists()))
+
+
+INTERPRETERS = ("node", "python3", "bash", "git", "strace")
+"""What an agent's program, or its tools, are likely run by; a person may have them below HOME."""
 
 
 def installed(program: Path) -> Iterator[Path]:

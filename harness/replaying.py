@@ -89,7 +89,7 @@ def stand(
             return Standing(copy, copy)
         prefix = _stand_in(stage, where.copy_of, copy, recorded, agent)
         if prefix is not None:
-            return Standing(recorded, copy, prefix, (Bind(copy, recorded),))
+            return Standing(recorded, copy, prefix, (Bind(copy, recorded),), recorded)
         _refuse_outside(recorded, tool_calls(cassette), command, agent)
         return Standing(copy, copy)
     if where.in_place:

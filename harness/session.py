@@ -153,7 +153,7 @@ async def replay_session(
                     equipment,
                     port,
                     standing,
-                    wanted=Wanted(where.seal),
+                    wanted=wanted_of(where, standing),
                     known_hosts=hosts_of(cassette),
                     now_us=proxy.wire.now_us,
                     stdout=stdout,
@@ -242,7 +242,7 @@ async def retake_session(
                     equipment,
                     port,
                     standing,
-                    wanted=Wanted(where.seal),
+                    wanted=wanted_of(where, standing),
                     known_hosts=hosts_of(cassette),
                     now_us=proxy.wire.now_us,
                     stdout=stdout,
@@ -290,6 +290,12 @@ async def proxy_retake_session(
         finally:
             outcome = await proxy.stop()
         return taking.close(taking.seen(proxy, outcome, (), equipment, None, None), outcome, (), equipment)
+
+
+def wanted_of(where: Where, standing: Standing) -> Wanted:
+    """Return how much of a seal there shall be. What runs in place keeps its own `/tmp` and sockets, unless a seal is required."""
+    wanted = Wanted(where.seal)
+    return Wanted.OFF if wanted is Wanted.AUTO and standing.copy is None else wanted
 
 
 def took[R: (Recorded, Replayed, Retaken)](result: R, performed: Performed, *, recording: bool = False) -> R:

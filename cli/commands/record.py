@@ -8,7 +8,7 @@ import click
 
 from secondtake.cli.exits import exit_of
 from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, keep_out_of_workspace, surface_options
-from secondtake.cli.wire import record_options, stage_of
+from secondtake.cli.wire import record_options, seal_option, stage_of
 from secondtake.harness.plan import HostRules, Naming
 
 
@@ -17,11 +17,19 @@ from secondtake.harness.plan import HostRules, Naming
 @click.option("--replace", is_flag=True, help="Replace the cassette of that name.")
 @click.option("--as", "otherwise", metavar="NAME", help="The name to use where the first is taken.")
 @record_options
+@seal_option("off")
 @driver_option
 @surface_options
 @click.pass_context
 def command(
-    context: click.Context, surface: Surface, name: str | None, replace: bool, otherwise: str | None, wire: HostRules, driver: str
+    context: click.Context,
+    surface: Surface,
+    name: str | None,
+    replace: bool,
+    otherwise: str | None,
+    wire: HostRules,
+    seal: str,
+    driver: str,
 ) -> int:
     """Run an agent and record everything it sends and receives.
 
@@ -45,7 +53,7 @@ def command(
 
     # With --json, standard output is ours alone; what the agent prints goes to standard error.
     stdout = sys.stderr.fileno() if surface.json else None
-    result = asyncio.run(record_session(stage, wire, naming, agent, driver=driver, started=started, stdout=stdout))
+    result = asyncio.run(record_session(stage, wire, naming, agent, driver=driver, seal=seal, started=started, stdout=stdout))
     code = exit_of(result.verdict, result.agent_status)
     if surface.json:
         from secondtake.cli.render.objects import as_line

@@ -9,7 +9,7 @@ import click
 
 from secondtake.cli.exits import exit_of
 from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, name_argument, surface_options
-from secondtake.cli.wire import matching_options, pace_option, stage_of
+from secondtake.cli.wire import matching_options, pace_option, seal_option, stage_of
 from secondtake.harness.plan import Matching, Where
 
 
@@ -21,6 +21,7 @@ from secondtake.harness.plan import Matching, Where
 @click.option("--in-place", is_flag=True, help="Run here, although the recorded model calls tools; says first what they would do.")
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
 @click.option("--keep-going", is_flag=True, help="Let the agent go on after a model call that missed.")
+@seal_option("auto")
 @matching_options(positional=True)
 @pace_option
 @driver_option
@@ -34,6 +35,7 @@ def command(
     in_place: bool,
     keep: bool,
     keep_going: bool,
+    seal: str,
     matching: Matching,
     pace: str,
     driver: str,
@@ -55,7 +57,7 @@ def command(
         raise click.UsageError("--workspace and --in-place exclude each other", context)
     if keep and not workspace:
         raise click.UsageError("--keep goes with --workspace", context)
-    where = Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep)
+    where = Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep, seal=seal)
 
     def announce(calls: tuple[str, ...]) -> None:
         for line in announced_lines(calls):

@@ -20,7 +20,7 @@ from secondtake.cli.options import (
     surface_options,
 )
 from secondtake.cli.recast import recast_options
-from secondtake.cli.wire import matching_options, pace_option, stage_of
+from secondtake.cli.wire import matching_options, pace_option, seal_option, stage_of
 from secondtake.harness.plan import HostRules, Matching, Recast, Where
 
 OURS_KEY = "secondtake.ours"
@@ -43,6 +43,7 @@ class RetakeCommand(AgentCommand):
 )
 @click.option("--in-place", is_flag=True, help="Run here, although the model is offered tools.")
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
+@seal_option("auto")
 @matching_options(positional=False)
 @pace_option
 @driver_option
@@ -57,6 +58,7 @@ def command(
     workspace: Path | None,
     in_place: bool,
     keep: bool,
+    seal: str,
     matching: Matching,
     pace: str,
     driver: str,
@@ -97,7 +99,7 @@ def command(
             pace=Pace(pace),
             driver=driver,
             matching=matching,
-            where=Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep),
+            where=Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep, seal=seal),
             command=f"secondtake retake {shlex.join(typed)}{again}",
             announce=announce,
             started=lambda take, labels: surface.say(started_line(take, name, labels)),

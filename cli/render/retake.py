@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from secondtake.cassettes.exchange import Answered
 from secondtake.cli.render.escape import visible_line
-from secondtake.cli.render.summary import LISTED, miss_fields, miss_lines, problem_fields, problem_lines, unplayed_fields
+from secondtake.cli.render.summary import LISTED, miss_fields, miss_lines, problem_fields, problem_lines, seal_lines, unplayed_fields
 from secondtake.cli.render.words import count, duration
 from secondtake.harness.results import LiveCall, Retaken, Used, Verdict
 
@@ -34,6 +34,7 @@ def retaken_lines(result: Retaken, *, again: str) -> Iterator[str]:
     for kind in Answered:
         if number := result.answered.get(kind, 0):
             yield f"  {kind:<10} {number:>7,}"
+    yield from seal_lines(result.seal)
     if result.ran_in:
         yield visible_line(f"  ran in a scratch copy: {result.ran_in}")
     if result.calls:
@@ -108,6 +109,7 @@ def retaken_fields(result: Retaken) -> dict[str, object]:
         "labels": list(result.labels),
         "misses": miss_fields(result.misses),
         "unplayed": unplayed_fields(result.unplayed),
+        "seal": result.seal,
         "ran_in": str(result.ran_in) if result.ran_in else None,
         "elapsed_us": result.elapsed_us,
         "problems": [problem_fields(problem) for problem in result.problems],

@@ -30,10 +30,25 @@ def recorded_lines(result: Recorded, *, again: str | None) -> Iterator[str]:
         yield f"  sent {size(result.sent_bytes)}, received {size(result.received_bytes)}"
     if result.root:
         yield f"  root {result.root}"
+    yield from seal_lines(result.seal)
     yield from problem_lines(result.problems)
     if again is not None and result.verdict is Verdict.CLEAN:
         yield ""
         yield visible_line(f"next: secondtake show {result.name}{again}")
+
+
+def seal_lines(tier: str) -> Iterator[str]:
+    """Yield the seal's tier, where there was one."""
+    if tier and tier != "cooperative":
+        yield f"  {tier}: {TIERS.get(tier, 'see docs/seal.md')}"
+
+
+TIERS = {
+    "sealed": "nothing but the proxy could be reached",
+    "sealed-root": "nothing but the proxy could be reached",
+    "fenced": "TCP could reach the proxy's port only",
+    "observed": "a bypass would have been seen",
+}
 
 
 def recorded_fields(result: Recorded) -> dict[str, object]:
@@ -47,6 +62,7 @@ def recorded_fields(result: Recorded) -> dict[str, object]:
         "sent_bytes": result.sent_bytes,
         "received_bytes": result.received_bytes,
         "elapsed_us": result.elapsed_us,
+        "seal": result.seal,
         "problems": [problem_fields(problem) for problem in result.problems],
     }
 
@@ -58,6 +74,7 @@ def replayed_lines(result: Replayed) -> Iterator[str]:
     for kind in Answered:
         if number := result.answered.get(kind, 0):
             yield f"  {kind:<10} {number:>7,}"
+    yield from seal_lines(result.seal)
     if result.ran_in:
         yield visible_line(f"  ran in a scratch copy: {result.ran_in}")
     yield from divergence_lines(result.divergence)
@@ -82,6 +99,7 @@ def replayed_fields(result: Replayed) -> dict[str, object]:
         "divergence": divergence_fields(result.divergence),
         "misses": miss_fields(result.misses),
         "unplayed": unplayed_fields(result.unplayed),
+        "seal": result.seal,
         "ran_in": str(result.ran_in) if result.ran_in else None,
         "elapsed_us": result.elapsed_us,
         "problems": [problem_fields(problem) for problem in result.problems],
