@@ -84,6 +84,7 @@ class Gateway:
 
     def open(self) -> None:
         """Listen for the inside, and set up what the self-test must not reach."""
+        _sweep(self.path.parent)
         control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.doors.append(control)
         folder = os.open(self.path.parent, os.O_PATH | os.O_DIRECTORY)
@@ -323,3 +324,13 @@ class Gateway:
     def _attempt(self, kind: str, address: str, port: int | None, name: str | None) -> None:
         if len(self.seal.attempts) < MOST_ATTEMPTS:
             self.seal.attempts.append(Attempt(self.now_us(), kind, address, port, name))
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the sockets of gateways that were killed."""
+    for path in folder.glob("seal-*.sock"):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+            try:
+                probe.connect(os.fspath(path))
+            except ConnectionRefusedError:
+                path.unlink(missing_ok=True)

@@ -36,8 +36,6 @@ class View:
         self.environ = environ
         self.sockets = sockets
         self.programs = programs
-        self.binds: list[tuple[int, str, bool]] = []
-        self.kept: list[tuple[int, str]] = []
         self.order = order
         self.resolv = _without_search()
 
@@ -45,8 +43,8 @@ class View:
         """Mount everything but `/proc`."""
         kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
         hidden = self._hidden()
-        self.binds = [(_held(bind["source"]), bind["target"], bind["writable"]) for bind in self.order["binds"]]
-        self.kept = [(_held(path), path) for path in _outermost(self._needed(hidden)) if os.path.exists(path)]
+        binds = [(_held(bind["source"]), bind["target"], bind["writable"]) for bind in self.order["binds"]]
+        kept = [(_held(path), path) for path in _outermost(self._needed(hidden)) if os.path.exists(path)]
         modes = [(path, stat.S_IMODE(os.stat(path).st_mode)) for path in hidden]
         lock = os.path.isdir("/run/lock")
         for path, mode in modes:
@@ -57,19 +55,32 @@ class View:
         if lock and "/run" in hidden:
             os.makedirs("/run/lock", exist_ok=True)
             os.chmod("/run/lock", 0o1777)
-        for descriptor, path in self.kept:
-            _bind(descriptor, path)
-        for _, target, _ in self.binds:
-            if not os.path.lexists(target) and not _below(target, hidden):
-                _make_room(target)
-        for descriptor, target, writable in sorted(self.binds, key=lambda bind: bind[1].count("/")):
-            _bind(descriptor, target)
-            if not writable:
-                _read_only(target)
-        for descriptor in [bind[0] for bind in self.binds] + [kept[0] for kept in self.kept]:
+        for descriptor, path in kept:
+            _bind(f"/proc/self/fd/{descriptor}", path)
             os.close(descriptor)
+        self._put_in_place(binds, hidden, [path for _, path in kept])
         self._resolver(hidden)
         self._mask()
+
+    def _put_in_place(self, binds: Sequence[tuple[int, str, bool]], hidden: Sequence[str], kept: Sequence[str]) -> None:
+        """The binds, the outer ones first. They wait in a folder of memory meanwhile, since the root may become another."""
+        if not binds:
+            return
+        aside = os.path.join(hidden[-1] if "/tmp" not in hidden else "/tmp", "aside")  # noqa: S108 - a folder of memory that is ours
+        for number, (descriptor, _, _) in enumerate(binds):
+            _bind(f"/proc/self/fd/{descriptor}", f"{aside}/{number}")
+            os.close(descriptor)
+        for number, (_, target, writable) in sorted(enumerate(binds), key=lambda bind: bind[1][1].count("/")):
+            in_memory = _below(target, hidden) and not _below(target, kept)
+            if not os.path.lexists(target) and not in_memory:
+                _make_room(target)
+            _bind(f"{aside}/{number}", target)
+            if not writable:
+                _read_only(target)
+        for number in range(len(binds)):
+            kernel.unmount(f"{aside}/{number}")
+            (os.rmdir if os.path.isdir(f"{aside}/{number}") else os.unlink)(f"{aside}/{number}")
+        os.rmdir(aside)
 
     def standing(self, here: str) -> str:
         """Where the agent stands: where we do, as it is seen inside."""
@@ -93,10 +104,11 @@ class View:
             # The folder above `bin` holds what its programs load.
             above = os.path.dirname(folder.rstrip("/"))
             wanted += [above if _below(above, hidden) else folder]
+        targets = [bind["target"] for bind in self.order["binds"]]
         found = set()
         for path in wanted:
             for each in {path, os.path.realpath(path)} if path.startswith("/") else ():
-                if _below(each, hidden) and not any(each == target or each.startswith(f"{target}/") for _, target, _ in self.binds):
+                if _below(each, hidden) and each not in targets and not _below(each, targets):
                     found.add(each.rstrip("/"))
         return found
 
@@ -145,10 +157,9 @@ def _held(path: str) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
 
 
-def _bind(descriptor: int, target: str) -> None:
-    source = f"/proc/self/fd/{descriptor}"
+def _bind(source: str, target: str) -> None:
     if not os.path.lexists(target):
-        if stat.S_ISDIR(os.stat(descriptor).st_mode):
+        if os.path.isdir(source):
             os.makedirs(target, exist_ok=True)
         else:
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -170,7 +181,7 @@ def _make_room(target: str) -> None:
     for name, text in links.items():
         os.symlink(text, os.path.join(place, name))
     for name, descriptor in held:
-        _bind(descriptor, os.path.join(place, name))
+        _bind(f"/proc/self/fd/{descriptor}", os.path.join(place, name))
         os.close(descriptor)
     if above == "/":
         os.mkdir(f"{place}/.before")
@@ -178,7 +189,9 @@ def _make_room(target: str) -> None:
         os.chdir("/")
         kernel.unmount("/.before")
         os.rmdir("/.before")
-        os.rmdir("/tmp/root")  # noqa: S108
+        for remove in (kernel.unmount, os.rmdir):  # the place as it is seen through the copy of `/tmp`
+            with contextlib.suppress(OSError):
+                remove(place)
 
 
 def _read_only(target: str) -> None:

@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Callable, Sequence, Set
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from secondtake.cassettes.errors import BadInput
 from secondtake.harness.seal.gateway import Gateway, Started
 from secondtake.harness.seal.values import Bind, Seal, SealBroken, Tier, Wanted
 
 _SCRIPT = Path(__file__).with_name("inside.py")
+_NEVER = ("dev", "proc", "sys")
 _TRIAL_S = 30.0
 _AUTO_OR_OFF = "--seal auto takes the strongest there is here, --seal off none"
 _NOT_PROVEN = "nothing is proven: only variables point at the proxy"
@@ -38,9 +40,13 @@ async def sealed(
     `Seal.attempts` is complete when the context has ended. AUTO takes a lower tier with the reasons; OFF none.
 
     Raises:
+        BadInput: a bind stands at the root, or in a folder of the kernel's.
         SealBroken: `wanted` is REQUIRE and nothing seals, or a seal that was made does not hold; also at the end of the context,
             when that was found as an agent was to start.
     """
+    for bind in binds:
+        if not bind.target.is_absolute() or len(bind.target.parts) < 2 or bind.target.parts[1] in _NEVER or ".." in bind.target.parts:
+            raise BadInput(f"nothing can be put at {bind.target}")
     seal = Seal(Tier.COOPERATIVE, port=proxy_port, holes=(_NOT_PROVEN,))
     if wanted is Wanted.OFF:
         yield seal
