@@ -47,7 +47,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a layer. `outcome`: it follows from how a run went; it is no part of the fingerprint, and may differ."""
+    """One field of a layer. `outcome`: it follows from how a run or a capture went; it is no part of the fingerprint, and may differ."""
 
     name: str
     source: Source
@@ -62,10 +62,19 @@ FIELDS: Mapping[Layer, tuple[Field, ...]] = MappingProxyType(
         Layer.REPOSITORY: (
             Field("commit", _M, "the commit that is checked out; null where none is, or no repository"),
             Field("branch", _M, "the branch; null when detached"),
-            Field("dirty", _M, "whether anything differs from the commit"),
-            Field("submodules", _M, "each submodule by its path: commit, initialised or not, dirty"),
+            Field(
+                "dirty",
+                _M,
+                "how many tracked files differ from what is staged, how many are not tracked; null without a repository",
+            ),
+            Field(
+                "submodules",
+                _M,
+                "each repository below the workspace by its path: commit, branch, dirty; or `uninitialised`",
+            ),
+            Field("git", _M, "digest of what git keeps: staged entries, refs, configuration, the names of all objects"),
             Field("tree", _M, "digest of all files the agent can read: tracked, untracked, ignored, with modes and links"),
-            Field("not_captured", _M, "what is in the workspace and not in the tree, and why"),
+            Field("not_captured", _M, "what is in the workspace and not in the tree, and why", outcome=True),
         ),
         Layer.INSTRUCTIONS: (
             Field("system", _T, "SHA-256 of each system prompt, in order of first use, with the number of its first model call"),
@@ -104,7 +113,7 @@ FIELDS: Mapping[Layer, tuple[Field, ...]] = MappingProxyType(
             Field("cassette", _T, "Merkle root of what is played"),
             Field("hosts", _T, "hosts asked, by channel", outcome=True),
             Field("routes", _M, "hosts whose traffic was sent to another origin"),
-            Field("credentials", _T, "each credential seen: kind, place, host, scope where it can be read; no value"),
+            Field("credentials", _T, "each credential seen: kind, place, host, scope where it can be read; no value", outcome=True),
             Field("clock", _M, "which time the agent finds"),
             Field("random", _M, "where its randomness comes from"),
         ),
@@ -168,7 +177,7 @@ class Difference:
 
     @property
     def expected(self) -> bool:
-        """The field says how a run went, which differs by nature."""
+        """The field says how a run or a capture went, which differs by nature."""
         return field_of(self.layer, self.field).outcome
 
     @property

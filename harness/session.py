@@ -20,6 +20,7 @@ from secondtake.harness import stopping
 from secondtake.harness.cast import cast_of
 from secondtake.harness.drivers import AUTO, driver_for
 from secondtake.harness.driving import driven, noted, start_problems
+from secondtake.harness.envelope.capture import Scene, keep_envelope
 from secondtake.harness.equipment import Equipment, dummies, equipped
 from secondtake.harness.launch import NotStarted
 from secondtake.harness.performing import Performed, Standing, escape_problems, perform
@@ -35,6 +36,7 @@ from secondtake.proxy.upstream import former_value
 
 if TYPE_CHECKING:
     from secondtake.cassettes.player import Player
+    from secondtake.harness.drivers import Driver
     from secondtake.harness.plan import HostRules, Matching, Naming, Recast, Stage, Where
     from secondtake.harness.results import Recorded, Replayed, Retaken
 
@@ -68,6 +70,7 @@ async def record_session(
         try:
             said = noted(stage, known, agent, equipment.redactor)
             take = begin(stage, naming, equipment, port, agent=agent, wire=wire, said=said)
+            keep_envelope(take.writer.keep, stage, _scene(agent, known, wire, equipment), equipment.redactor)
             proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd))
             started(take.writer.name)
             performed = await perform(
@@ -301,6 +304,10 @@ def wanted_of(where: Where, standing: Standing) -> Wanted:
 def took[R: (Recorded, Replayed, Retaken)](result: R, performed: Performed, *, recording: bool = False) -> R:
     """Say in a run's result what the seal was, and what it saw."""
     return replace(result, seal=str(performed.tier), problems=(*result.problems, *escape_problems(performed, recording=recording)))
+
+
+def _scene(agent: Sequence[str], known: Driver | None, wire: HostRules, equipment: Equipment) -> Scene:
+    return Scene(tuple(agent), known, routes=wire.routes, open_files=equipment.descriptors)
 
 
 def check_startable(agent: Sequence[str], stage: Stage) -> None:

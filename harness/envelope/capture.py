@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -11,10 +11,12 @@ from secondtake.cassettes import envelope
 from secondtake.cassettes.canonical import Json
 from secondtake.cassettes.envelope import UNKNOWN, Envelope, Layer
 from secondtake.cassettes.exchange import Digest, Side
+from secondtake.cassettes.stages import staged
 from secondtake.harness.driving import NOTED, version_of
 from secondtake.harness.envelope import files
 from secondtake.harness.envelope.machine import Machine, timeouts
 from secondtake.harness.envelope.programs import versions
+from secondtake.harness.envelope.repository import of_stage
 from secondtake.harness.envelope.traffic import traffic_layers
 
 if TYPE_CHECKING:
@@ -84,6 +86,13 @@ def envelope_now(stage: Stage, scene: Scene, redactor: Redactor, *, machine: Mac
     )
 
 
+def keep_envelope(keep: Callable[[str, bytes], Digest], stage: Stage, scene: Scene, redactor: Redactor) -> Envelope:
+    """Take the envelope and put it into a recording that has begun, by its `Writer.keep`."""
+    taken = envelope_now(stage, scene, redactor)
+    keep(KIND, envelope.encode(taken))
+    return taken
+
+
 def _orchestrator(stage: Stage, scene: Scene, redactor: Redactor) -> dict[str, Json]:
     driver = scene.driver
     program = PurePath(scene.agent[0]).name if scene.agent else UNKNOWN
@@ -115,7 +124,11 @@ def envelope_of(cassette: Cassette) -> Envelope:
         Corrupt: recorded bytes are damaged, or the kept envelope is none.
         TooNew: a later version kept it.
     """
-    return envelope.merged(kept_envelope(cassette) or _told(cassette.meta), envelope.of(traffic_layers(cassette, cassette.meta)))
+    machine = kept_envelope(cassette) or _told(cassette.meta)
+    stage = staged(cassette)
+    if stage is not None and (fields := of_stage(cassette, stage)):
+        machine = envelope.merged(machine, envelope.of({Layer.REPOSITORY: fields}))
+    return envelope.merged(machine, envelope.of(traffic_layers(cassette, cassette.meta)))
 
 
 def kept_envelope(cassette: Cassette) -> Envelope | None:

@@ -53,7 +53,9 @@ def of_cassette(kept: Kept) -> envelope.Envelope:
 def scene(folder: Path) -> Scene:
     """An agent in a workspace with rules."""
     (folder / "CLAUDE.md").write_text("be brief")
-    return Scene(AGENT, CLAUDE, repository={"commit": "c" * 40, "branch": "main", "dirty": False, "submodules": {}, "tree": "t"})
+    return Scene(
+        AGENT, CLAUDE, repository={"commit": "c" * 40, "branch": "main", "dirty": None, "submodules": {}, "git": None, "tree": "t"}
+    )
 
 
 def test_before_a_run_everything_of_the_machine_is_there_and_everything_of_the_traffic_unknown(tmp_path: Path) -> None:
