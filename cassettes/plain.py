@@ -91,9 +91,9 @@ class Table:
         except ValueError:
             raise self._wrong(name, f"known {kind.__name__.lower()}") from None
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
-        return tuple(self._text(f"{name}[{index}]", value) for index, value in enumerate(self._list(name)))
+    def texts(self, name: str, *, most: int = ITEMS) -> tuple[str, ...]:
+        """A list of texts, of which there are at most `most`."""
+        return tuple(self._text(f"{name}[{index}]", value) for index, value in enumerate(self._list(name, most)))
 
     def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
         """A list of pairs of texts."""
@@ -112,10 +112,14 @@ class Table:
         """A list of tables."""
         return tuple(Table.of(value, f"{self.where}.{name}[{index}]") for index, value in enumerate(self._list(name)))
 
-    def _list(self, name: str) -> Sequence[object]:
+    def names(self) -> tuple[str, ...]:
+        """The names of all members."""
+        return tuple(self._text("(name)", name) for name in self._table)
+
+    def _list(self, name: str, most: int = ITEMS) -> Sequence[object]:
         value = self._table.get(name)
-        if not isinstance(value, (list, tuple)) or len(value) > ITEMS:
-            raise self._wrong(name, f"list of at most {ITEMS}")
+        if not isinstance(value, (list, tuple)) or len(value) > most:
+            raise self._wrong(name, f"list of at most {most}")
         return value
 
     def _text(self, name: str, value: object) -> str:

@@ -165,19 +165,7 @@ def encode(take: Take) -> dict[str, Json]:
         "signature": None
         if signature is None
         else {"id": signature.id, "text": signature.text, "parts": [[name, value] for name, value in signature.parts]},
-        "checks": [
-            {
-                "name": one.name,
-                "kind": one.kind,
-                "section": one.section,
-                "held": one.held,
-                "evidence": one.evidence,
-                "took_us": one.took_us,
-                "exit_class": one.exit_class,
-                "first": one.first,
-            }
-            for one in take.checks
-        ],
+        "checks": [encode_checked(one) for one in take.checks],
         "control": take.control.value,
         "live": list(take.live),
         "tier": take.tier,
@@ -236,7 +224,7 @@ def decode(kept: object) -> Take:
         repeat=read.number("repeat"),
         outcome=read.one_of("outcome", Outcome),
         signature=None if read.value("signature") is None else _signature(read.table("signature")),
-        checks=tuple(_checked(one) for one in read.tables("checks")),
+        checks=tuple(decode_checked(one) for one in read.tables("checks")),
         control=read.one_of("control", Control),
         live=read.texts("live"),
         tier=read.text("tier"),
@@ -277,7 +265,22 @@ def _signature(read: Table) -> Signature:
     return made
 
 
-def _checked(read: Table) -> Checked:
+def encode_checked(one: Checked) -> dict[str, Json]:
+    """One judged check as plain values."""
+    return {
+        "name": one.name,
+        "kind": one.kind,
+        "section": one.section,
+        "held": one.held,
+        "evidence": one.evidence,
+        "took_us": one.took_us,
+        "exit_class": one.exit_class,
+        "first": one.first,
+    }
+
+
+def decode_checked(read: Table) -> Checked:
+    """The counterpart of `encode_checked`. Raises Corrupt."""
     section = read.text("section")
     if section not in {"failure", "acceptance"}:
         raise Corrupt(f"{read.where}.section is unknown: {section[:80]!r}")

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from secondtake.cassettes.errors import BadInput
 from secondtake.cassettes.takes import Signature
+from secondtake.harness.acceptance.globs import CACHES
 
 PATTERN_CHARACTERS = 1000
 TEXT_CHARACTERS = 1024 * 1024
@@ -170,6 +171,7 @@ class DiffCheck(Check):
     whitespace: Whitespace = "trailing"
     others: Literal["unchanged", "any"] = "unchanged"
     """Whether further files may have changed."""
+    ignore: Annotated[tuple[Glob, ...], Field(max_length=1000)] = CACHES
 
     @model_validator(mode="after")
     def _one_way(self) -> DiffCheck:
@@ -183,6 +185,7 @@ class OnlyChangedCheck(Check):
     kind: Literal["only-changed"]
     paths: Annotated[tuple[Glob, ...], Field(max_length=1000)]
     """None of them: nothing may have changed at all."""
+    ignore: Annotated[tuple[Glob, ...], Field(max_length=1000)] = CACHES
 
 
 class UntouchedCheck(Check):
