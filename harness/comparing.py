@@ -50,7 +50,8 @@ def compared(store: Store, a: str, b: str) -> Diff:
         NotFound, BadInput, Corrupt, TooNew: one of them is not there, or cannot be read.
     """
     with ExitStack() as opened:
-        one, other = (_read(opened.enter_context(store.open(name))) for name in (a, b))
+        both = [opened.enter_context(store.open(name)) for name in (a, b)]
+        one, other = map(_read, both)
         logs = (one.traffic, other.traffic) if one.kernel is None or other.kernel is None else (one.kernel, other.kernel)
         return Diff(
             one.side,

@@ -73,7 +73,8 @@ def decisions_line(decided: Decided) -> str:
     """The first layer in one line."""
     number = decided.counts()
     if decided.same_path:
-        said = f"all {count(number[How.SAME], 'decision')} the same" if number[How.SAME] else "none on either side"
+        total = number[How.SAME]
+        said = "none on either side" if not total else "the only one is the same" if total == 1 else f"all {total} the same"
     else:
         said = ", ".join(f"{number[how]} {WORDS[how]}" for how in How if number[how])
     apart = [word for word, on in (("other stop reasons", _stops(decided)), ("other faults", decided.only_a or decided.only_b)) if on]
@@ -112,7 +113,7 @@ def _decisions(decided: Decided) -> Iterator[str]:
     for shown in around([step.how is not How.SAME or step.stops is not None for step in decided.steps]):
         if isinstance(shown, int):
             yield from map(visible_line, _step(decided.steps[shown]))
-        else:
+        elif shown != (0, len(decided.steps)):
             yield f"  {'':>9}   … {shown[1] - shown[0]} the same"
     for note in decisions_notes(decided):
         yield visible_line(f"  {note}")
@@ -208,7 +209,7 @@ def _commands(commanded: Commanded) -> Iterator[str]:
     for shown in around([not one.same or one.other_end for one in commanded.together]):
         if isinstance(shown, int):
             yield from map(visible_line, _together(commanded.together[shown]))
-        else:
+        elif shown != (0, len(commanded.together)):
             yield f"    … {shown[1] - shown[0]} the same"
 
 
