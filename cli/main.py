@@ -30,8 +30,10 @@ COMMANDS: dict[str, str] = {
     "export": "export",
     "import": "import_",
     "gc": "gc",
+    "fixture": "fixture",
     "pin": "pin",
     "calibrate": "calibrate",
+    "mcp": "mcp",
     "doctor": "doctor",
     "demo": "demo",
 }
