@@ -103,9 +103,9 @@ def _sentence(
     between = f"from {points(interval.low)} to {points(interval.high)} points"
     if finding is not Finding.OPEN:
         corrected = ", corrected for several comparisons" if several else ""
-        return f"{counts}: {finding} (exact p = {p_text(adjusted)}{corrected}); the difference is likely {between}."
+        return f"{counts}: {finding} (exact {p_text(adjusted)}{corrected}); the difference is likely {between}."
     size = f"n={arm.runs}" if arm.runs == baseline.runs else f"n={arm.runs} and {baseline.runs}"
-    open_text = f"{counts}: cannot be told apart at {size} (p = {p_text(adjusted)}); the true difference may be anything {between}."
+    open_text = f"{counts}: cannot be told apart at {size} ({p_text(adjusted)}); the true difference may be anything {between}."
     if more is not None:
         return f"{open_text} If the rates are those seen, {more} more runs per arm would decide in 8 cases of 10."
     if arm.rate != baseline.rate:
@@ -137,6 +137,6 @@ def points(share: float) -> str:
 def p_text(p: float) -> str:
     """A p value as people read it: two digits that count, never 0."""
     if p < 0.001:
-        return "under 0.001"
+        return "p under 0.001"
     digits = 2 if p >= 0.1 else 1 - math.floor(math.log10(p))
-    return f"{p:.{digits}f}"
+    return f"p = {p:.{digits}f}"

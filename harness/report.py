@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from secondtake.cassettes.outcomes import Headline, headline, study
 from secondtake.cassettes.takes import Control, Outcome, Take
-from secondtake.harness.comparison import Comparison, Tally, compare
+from secondtake.harness.comparison import Comparison, Tally, compare, outlook
 from secondtake.harness.matrix.cells import Named, once
 from secondtake.harness.matrix.design import Arm, Design
 from secondtake.harness.statistics import Interval, Spread, pass_power, spread, wilson
@@ -141,6 +141,8 @@ class Report:
     """Of every take, warm-ups included; None where one is unknown."""
     model_calls: int
     seconds: float
+    outlook: str
+    """What so many repeats can show at all; empty without a design or anything to compare."""
     notes: tuple[str, ...]
     version: int = VERSION
 
@@ -187,6 +189,7 @@ def report(takes: Iterable[Named], design: Design | None = None, *, cut: Sequenc
         cost=None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None),
         model_calls=sum(one.take.resources.model_calls for one in kept),
         seconds=sum(one.take.resources.seconds for one in kept),
+        outlook=outlook(design.repeats) if design is not None and len(arms) > 1 else "",
         notes=tuple(_notes(rows, design, kept, copies, cut)),
     )
 

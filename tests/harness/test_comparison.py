@@ -67,7 +67,9 @@ def test_a_difference_is_in_points(share: float, text: str) -> None:
     assert points(share) == text
 
 
-@pytest.mark.parametrize(("p", "text"), [(0.75, "0.75"), (0.0213, "0.021"), (0.0062, "0.0062"), (0.0001, "under 0.001"), (1.0, "1.00")])
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.75, "p = 0.75"), (0.0213, "p = 0.021"), (0.0062, "p = 0.0062"), (0.0001, "p under 0.001"), (1.0, "p = 1.00")]
+)
 def test_a_p_has_two_digits_that_count(p: float, text: str) -> None:
     """Never `0.00`."""
     assert p_text(p) == text
