@@ -230,8 +230,10 @@ def _tested(order: dict[str, Any], sockets: Sequence[str], *, own_user: bool) ->
                 with contextlib.suppress(OSError):
                     os.close(number)
             said: dict[str, Any] = {"problems": checks.sealed_checks(order, sockets, (writing,))}
+        except OSError as error:
+            said = {"refused": f"{'user namespace' if own_user else 'confinement'}: {error.strerror}"}
         except BaseException as error:  # noqa: BLE001 - it is told
-            said = {"refused": f"user namespace: {error}" if own_user else f"self-test: {error!r}"}
+            said = {"refused": f"self-test: {error!r}"}
         with contextlib.suppress(OSError):
             os.write(writing, json.dumps(said).encode())
         os._exit(0)

@@ -70,7 +70,7 @@ async def sealed(
         gateway.open()
         await _strongest(gateway, seal, cwd)
         if wanted is Wanted.REQUIRE and seal.tier not in (Tier.SEALED, Tier.SEALED_ROOT):
-            raise SealBroken(f"no seal can be made here: {'; '.join(seal.refused)}", hint=_AUTO_OR_OFF)
+            raise SealBroken(f"no seal can be made here, only `{seal.tier}`: {'; '.join(seal.refused)}", hint=_AUTO_OR_OFF)
         seal.names.clear()
         yield seal
     finally:

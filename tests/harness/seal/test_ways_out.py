@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.harness.seal.scenes import PYTHON, needs, run, static_client
+from tests.harness.seal.scenes import PREFIXES, PYTHON, needs, run, static_client
 
 TRIES = """
 import json, socket, subprocess, sys
@@ -44,8 +47,6 @@ print(json.dumps(said))
 
 def test_what_goes_by_address_or_by_another_protocol_is_refused_and_told(tmp_path: Path) -> None:
     """D-03, D-04, D-09: refused at once, by the kernel; each attempt with address and port, by its name where it has one."""
-    import socket
-
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -84,8 +85,6 @@ def test_a_child_written_in_go_is_captured_too(tmp_path: Path) -> None:
         "  if err != nil { fmt.Println(err); return }\n  fmt.Println(r.StatusCode)\n"
         '  _, err = http.Get("http://go.example:8080/")\n  fmt.Println(err != nil)\n}\n'
     )
-    import subprocess
-
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOCACHE": str(tmp_path / "cache")}
     subprocess.run([needs("go"), "build", "-o", "client", "main.go"], cwd=tmp_path, env=env, check=True)
     ran = run(tmp_path, "/bin/sh", "-c", f"{tmp_path}/client")
@@ -118,9 +117,7 @@ def test_curl_told_to_use_no_proxy_is_captured_and_one_that_uses_it_goes_as_befo
 
 def test_what_the_host_offers_is_out_of_sight(tmp_path: Path) -> None:
     """D-07: sockets by path and by abstract name, other processes, files of others in /tmp, descriptors."""
-    import socket
-
-    path = tmp_path / "service.sock"
+    path = Path(tempfile.mkdtemp()) / "s"  # the path of a socket is short
     with socket.socket(socket.AF_UNIX) as service, socket.socket(socket.AF_UNIX) as abstract:
         service.bind(str(path))
         service.listen()
@@ -140,8 +137,10 @@ print(any(os.path.exists(p) for p in ("/run/docker.sock", "/run/dbus", "/run/sys
 """
         held = os.dup(service.fileno())
         os.set_inheritable(held, True)
-        ran = run(tmp_path, *PYTHON, code, env={"XDG_RUNTIME_DIR": "/run/user/7"})
+        ran = run(tmp_path, *PYTHON, code, env={"XDG_RUNTIME_DIR": "/run/user/7"}, readable=(*PREFIXES, path.parent))
         os.close(held)
+    path.unlink()
+    path.parent.rmdir()
     assert ran.out == "Connection refused\nConnection refused\nFalse\n[0, 1, 2] []\nFalse\n"
 
 
