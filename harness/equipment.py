@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import socket
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
@@ -27,7 +28,13 @@ from secondtake.proxy.environment import Block, block, proxy_url
 from secondtake.proxy.upstream import Upstream
 
 if TYPE_CHECKING:
-    from secondtake.harness.plan import Stage
+    from secondtake.harness.plan import Place, Stage
+
+LOOPBACK = "127.0.0.1"
+ON_LOOPBACK = (LOOPBACK, "::1", "localhost")
+"""What a proxy may listen on without asking for a credential."""
+ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - to know it when it is asked for
+"""What says every address of this machine, and so names none."""
 
 KEPT_AUTHORITY = "authority"
 """Folder of the named authority of `proxy`, in the store's run directory."""
@@ -52,6 +59,10 @@ class Equipment:
     credential: str | None
     descriptors: int
     """The soft limit on open files that the agent keeps; ours is raised."""
+    listen: str = LOOPBACK
+    """The address the proxy listens on."""
+    reached_as: str = LOOPBACK
+    """The name or address that an agent is told."""
 
     def change(self, port: int, *, former: bool = False) -> Block:
         """Return what a child is told beyond its own environment."""
@@ -60,6 +71,7 @@ class Equipment:
             port=port,
             bundle=self.bundle,
             credential=self.credential,
+            host=self.reached_as,
             former=former,
             overriding=self.sources.configs.overriding,
         )
@@ -70,11 +82,15 @@ class Equipment:
         gone = set(change.unset)
         return {**{name: value for name, value in self.stage.environ.items() if name not in gone}, **change.set}
 
+    def address(self, port: int) -> str:
+        """Return host and port that an agent is told."""
+        return proxy_url(port, host=self.reached_as).removeprefix("http://")
+
     def aliases(self, port: int, cwd: Path) -> Aliases:
         """Return the values that are ours, or of this run's place, and so must not tell two runs apart (an agent that runs `env`)."""
         values: dict[bytes, bytes] = {}
-        values[proxy_url(port, credential=self.credential).encode()] = b"SECONDTAKE_PROXY"
-        values[f"127.0.0.1:{port}".encode()] = b"SECONDTAKE_ADDRESS"
+        values[proxy_url(port, host=self.reached_as, credential=self.credential).encode()] = b"SECONDTAKE_PROXY"
+        values[self.address(port).encode()] = b"SECONDTAKE_ADDRESS"
         values[os.fsencode(self.bundle)] = b"SECONDTAKE_BUNDLE"
         temporary = Path(self.stage.environ.get("TMPDIR", ""))
         for directory, name in ((cwd, b"WORKSPACE"), (self.stage.home, b"HOME"), (temporary, b"TMPDIR")):
@@ -105,18 +121,25 @@ def equipped(
     recorded: datetime | None = None,
     kept: bool = False,
     new_ca: bool = False,
+    place: Place | None = None,
 ) -> Iterator[Equipment]:
     """Make what a run needs, and take it away afterwards. `kept` uses the store's named authority, which stays.
+
+    `place`: where a proxy that stays is to be found; None is loopback.
 
     `reading`: nothing will be recorded, so a store on read-only media does; the run's files then are in a temporary folder.
 
     Raises:
         RecordedError: the kept authority is damaged, a proxy variable names no proxy, the store cannot be written.
     """
-    with _directory(stage, reading=reading and not kept) as directory:
-        yield from _equipped(stage, directory, reading=reading, only_hosts=only_hosts, recorded=recorded, kept=kept, new_ca=new_ca)
+    with (
+        _directory(stage, reading=reading and not kept) as directory,
+        _equipped(stage, directory, reading=reading, only_hosts=only_hosts, recorded=recorded, kept=kept, new_ca=new_ca) as made,
+    ):
+        yield made if place is None else _placed(made, place)
 
 
+@contextmanager
 def _equipped(
     stage: Stage, directory: Path, *, reading: bool, only_hosts: Iterable[str], recorded: datetime | None, kept: bool, new_ca: bool
 ) -> Iterator[Equipment]:
@@ -143,6 +166,28 @@ def _equipped(
             credential=None if peer_is_known() else made_credential(stage.random),
             descriptors=descriptors,
         )
+
+
+def _placed(equipment: Equipment, place: Place) -> Equipment:
+    """The same for a proxy that agents elsewhere reach: with a credential, a name, and a bundle where they see it.
+
+    Raises:
+        NotStored: the bundle cannot be put into the shared folder.
+    """
+    reached_as = place.reached_as or (socket.gethostname() if place.listen in ANY_ADDRESS else place.listen)
+    credential = equipment.credential or (None if place.listen in ON_LOOPBACK else made_credential(equipment.stage.random))
+    bundle = equipment.bundle
+    if place.share is not None:
+        bundle = place.share.absolute() / "bundle.pem"
+        beside = bundle.with_name(f".bundle.{os.getpid()}")
+        try:
+            beside.write_bytes(equipment.bundle.read_bytes())
+            beside.chmod(0o644)  # certificates are public, and the agent's user is another one there
+            beside.replace(bundle)
+        except OSError as error:
+            where = f"the bundle cannot be put into {place.share}: {error.strerror or error}"
+            raise NotStored(where, reason=errno.errorcode.get(error.errno or 0, "EIO"), hint="give another --share DIR") from error
+    return replace(equipment, credential=credential, listen=place.listen, reached_as=reached_as, bundle=bundle)
 
 
 @contextmanager

@@ -81,6 +81,18 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a proxy that stays listens, and what agents elsewhere are told of it."""
+
+    listen: str = "127.0.0.1"
+    """An address of this machine. Off loopback a credential is asked of whoever comes."""
+    reached_as: str | None = None
+    """The name or address that agents reach it by. None: `listen`, or this machine's name where that is any address."""
+    share: Path | None = None
+    """A folder that agents elsewhere see at the same path: the certificate bundle they are told of is in it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """When a retake stops asking: at the wire, whatever the agent wants. None: no bound."""
 

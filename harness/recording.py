@@ -94,6 +94,7 @@ def recording_proxy(stage: Stage, wire: HostRules, equipment: Equipment, *, port
     settings = Settings(
         mode=Mode.RECORD,
         trust=equipment.origins,
+        host=equipment.listen,
         port=port,
         routes=wire.routes,
         upstream=equipment.upstream,
@@ -134,7 +135,7 @@ def begin(
         "only_hosts": list(wire.only_hosts),
         "websocket": wire.websocket,
         "platform": f"{platform.system()} {platform.machine()}",
-        "proxy": f"127.0.0.1:{port}",
+        "proxy": equipment.address(port),
         "bundle": str(equipment.bundle),
         "credentials": credential_variables(stage.environ),
         **said,

@@ -163,6 +163,7 @@ def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace
     settings = Settings(
         mode=Mode.REPLAY,
         trust=equipment.origins,
+        host=equipment.listen,
         port=port,
         pace=pace,
         credential=equipment.credential,

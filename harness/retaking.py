@@ -58,6 +58,7 @@ def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette
     settings = Settings(
         mode=Mode.RETAKE,
         trust=equipment.origins,
+        host=equipment.listen,
         port=port,
         pace=pace,
         routes=wire.routes,
@@ -190,7 +191,7 @@ def begin_take(
         "cwd": redactor.text(str(cwd)),
         "routes": {host: redactor.text(url) for host, url in wire.routes.items()},
         "platform": f"{platform.system()} {platform.machine()}",
-        "proxy": f"127.0.0.1:{port}",
+        "proxy": equipment.address(port),
         "bundle": str(equipment.bundle),
         "credentials": credential_variables(stage.environ),
         "kind": kind,
@@ -237,4 +238,5 @@ def live_call(call: ModelCall) -> LiveCall:
         incomplete=verdict.incomplete,
         retired=verdict.retired,
         incompatible=verdict.incompatible,
+        retry_after_s=verdict.retry_after_s,
     )

@@ -26,6 +26,8 @@ class Ready:
     pid: int
     bundle: Path
     """Trust bundle: system roots, the user's own authorities, and ours."""
+    address: str
+    """Host and port, as an agent is told."""
     environment: Mapping[str, str]
     """What an agent needs to be told, beyond its own environment."""
 

@@ -37,7 +37,7 @@ from secondtake.proxy.upstream import former_value
 if TYPE_CHECKING:
     from secondtake.cassettes.player import Player
     from secondtake.harness.drivers import Driver
-    from secondtake.harness.plan import HostRules, Matching, Naming, Recast, Stage, Where
+    from secondtake.harness.plan import HostRules, Matching, Naming, Place, Recast, Stage, Where
     from secondtake.harness.results import Recorded, Replayed, Retaken
 
 
@@ -86,14 +86,21 @@ async def record_session(
 
 
 async def proxy_record_session(
-    stage: Stage, wire: HostRules, naming: Naming, *, port: int, new_ca: bool, ready: Callable[[Ready], None]
+    stage: Stage,
+    wire: HostRules,
+    naming: Naming,
+    *,
+    port: int,
+    new_ca: bool,
+    ready: Callable[[Ready], None],
+    place: Place | None = None,
 ) -> Recorded:
     """Record what comes through a proxy until SIGINT, SIGTERM or SIGHUP.
 
     Raises:
         RecordedError: the port is in use, the name is taken, the recording cannot begin.
     """
-    with equipped(stage, kept=True, new_ca=new_ca) as equipment:
+    with equipped(stage, kept=True, new_ca=new_ca, place=place) as equipment:
         proxy = recording_proxy(stage, wire, equipment, port=port)
         bound = await proxy.start()
         try:
@@ -173,7 +180,15 @@ async def replay_session(
 
 
 async def proxy_replay_session(
-    stage: Stage, name: str, *, pace: Pace, port: int, new_ca: bool, ready: Callable[[Ready], None], matching: Matching = BY_CONTENT
+    stage: Stage,
+    name: str,
+    *,
+    pace: Pace,
+    port: int,
+    new_ca: bool,
+    ready: Callable[[Ready], None],
+    matching: Matching = BY_CONTENT,
+    place: Place | None = None,
 ) -> Replayed:
     """Answer from a cassette until SIGINT or SIGTERM; SIGHUP begins the recording anew.
 
@@ -182,7 +197,7 @@ async def proxy_replay_session(
     """
     with (
         opened(stage, name) as cassette,
-        equipped(stage, reading=True, recorded=recorded_start(cassette), kept=True, new_ca=new_ca) as equipment,
+        equipped(stage, reading=True, recorded=recorded_start(cassette), kept=True, new_ca=new_ca, place=place) as equipment,
     ):
         proxy = replaying_proxy(stage, equipment, cassette, pace, port=port)
         bound = await proxy.start()
@@ -275,13 +290,17 @@ async def proxy_retake_session(
     new_ca: bool,
     ready: Callable[[Ready], None],
     matching: Matching = BY_CONTENT,
+    place: Place | None = None,
 ) -> Retaken:
     """Be a retake's proxy until SIGINT, SIGTERM or SIGHUP: one take, whoever comes.
 
     Raises:
         RecordedError: as for `retake_session`; the port is in use.
     """
-    with opened(stage, name) as cassette, equipped(stage, recorded=recorded_start(cassette), kept=True, new_ca=new_ca) as equipment:
+    with (
+        opened(stage, name) as cassette,
+        equipped(stage, recorded=recorded_start(cassette), kept=True, new_ca=new_ca, place=place) as equipment,
+    ):
         cast = cast_of(stage, cassette, recast, equipment.redactor)
         proxy = retaking_proxy(stage, wire, equipment, cassette, cast, pace, port=port)
         bound = await proxy.start()
@@ -355,12 +374,13 @@ def _announced(stage: Stage, equipment: Equipment, mode: Mode, name: str, port: 
             mode=str(mode),
             bundle=str(equipment.bundle),
             cassette=name,
+            host=equipment.reached_as,
             credential=equipment.credential,
             upstream=former_value(stage.environ) or None,
         ),
     )
     try:
-        ready(Ready(str(mode), name, port, pid, equipment.bundle, equipment.change(port, former=True).set))
+        ready(Ready(str(mode), name, port, pid, equipment.bundle, equipment.address(port), equipment.change(port, former=True).set))
         yield
     finally:
         runtime.remove(directory, port, pid=pid)

@@ -13,7 +13,7 @@ import pytest
 
 from secondtake.cassettes.errors import NotStored
 from secondtake.harness.equipment import credential_variables, dummies, equipped, made_credential
-from secondtake.harness.plan import Stage
+from secondtake.harness.plan import Place, Stage
 from secondtake.harness.running import run_directory
 from tests.harness.stages import stage_in
 
@@ -108,3 +108,32 @@ def test_the_password_of_the_way_out_and_the_dummies_are_known_to_the_redactor(s
     with equipped(stage(**given)) as equipment:
         for secret in ("p@ssw0rd-1234", base64.b64encode(b"me:p@ssw0rd-1234").decode(), given["OPENAI_API_KEY"]):
             assert secret not in equipment.redactor.text(f"seen: {secret} .")
+
+
+def test_off_loopback_a_proxy_has_a_credential_and_a_name(stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN 7: off loopback a proxy credential is asked; SECURITY C-03."""
+    monkeypatch.setattr("socket.gethostname", lambda: "box")
+    with equipped(stage(), kept=True, place=Place("0.0.0.0")) as equipment:
+        assert (equipment.listen, equipment.reached_as, equipment.address(80)) == ("0.0.0.0", "box", "box:80")
+        assert equipment.credential is not None
+        assert equipment.child(80)["HTTPS_PROXY"] == f"http://{equipment.credential}@box:80"
+        assert equipment.aliases(80, Path("/")).replace(b"to box:80") == b"to {SECONDTAKE_ADDRESS}"
+    with equipped(stage(), kept=True, place=Place("192.0.2.7")) as equipment:
+        assert (equipment.reached_as, equipment.credential is None) == ("192.0.2.7", False)
+    with equipped(stage(), kept=True, place=Place("::", reached_as="2001:db8::1")) as equipment:
+        assert equipment.address(80) == "[2001:db8::1]:80"
+    with equipped(stage(), kept=True, place=Place()) as equipment:
+        assert (equipment.address(80), equipment.credential) == ("127.0.0.1:80", None)
+
+
+def test_a_bundle_is_shared_with_agents_elsewhere(stage: Callable[..., Stage], tmp_path: Path) -> None:
+    """Issue 5: a container sees the certificates, and nothing else of the store."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    with equipped(stage(), kept=True, place=Place(share=shared)) as equipment:
+        assert equipment.bundle == shared / "bundle.pem"
+        assert equipment.child(80)["SSL_CERT_FILE"] == str(shared / "bundle.pem")
+    assert [path.name for path in shared.iterdir()] == ["bundle.pem"]
+    assert (shared / "bundle.pem").stat().st_mode & 0o777 == 0o644
+    with pytest.raises(NotStored, match="cannot be put into"), equipped(stage(), kept=True, place=Place(share=tmp_path / "missing")):
+        pass

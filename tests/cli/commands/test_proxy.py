@@ -67,3 +67,26 @@ def test_hangup_begins_the_recording_anew(command: Command, proxied: Callable[..
     assert posted() == 0
     code, done = proxy.stop(signal.SIGTERM)
     assert (code, len(done["misses"]), done["requests"]) == (103, 1, 3)
+
+
+def test_off_the_usual_address_whoever_comes_needs_the_credential_that_env_prints(
+    command: Command, proxied: Callable[..., Proxied], route: tuple[str, str], tmp_path: Path
+) -> None:
+    """DESIGN 7, SECURITY C-03: another address of this machine stands in for a network others are on."""
+    proxy = proxied("record", "shell", *route, "--listen", "127.0.0.2", "--share", str(tmp_path))
+    port = proxy.ready["port"]
+    assert proxy.ready["address"] == f"127.0.0.2:{port}"
+    told = json.loads(command("env", "--format", "json").out)["set"]
+    assert told["SSL_CERT_FILE"] == str(tmp_path / "bundle.pem")
+    assert told["HTTPS_PROXY"] == proxy.ready["environment"]["HTTPS_PROXY"]
+    assert f"@127.0.0.2:{port}" in told["HTTPS_PROXY"]
+    assert f"HTTPS_PROXY={told['HTTPS_PROXY']}" in command("env", "--format", "docker").out.splitlines()
+    assert proxy.get("/a").stdout == "hello /a\n"
+    uncredited = {**proxy.ready["environment"], "HTTPS_PROXY": f"http://127.0.0.2:{port}", "https_proxy": f"http://127.0.0.2:{port}"}
+    get = "import urllib.request as r\nr.urlopen('https://web.example/a', timeout=20)"
+    refused = subprocess.run([sys.executable, "-c", get], env={**os.environ, **uncredited}, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1
+    assert "407" in refused.stderr
+    code, done = proxy.stop()
+    assert (code, done["exchanges"]) == (0, {"web": 1})
+    assert command("proxy", "record", "other", "--listen", "192.0.2.1").code == 64
