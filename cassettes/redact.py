@@ -94,6 +94,15 @@ class Redactor:
             self._needles = Needles((*self._given.known.values(), *self._learned.values()), like=self._needles)
         return self._needles
 
+    def another(self, *, learning: bool = False) -> Redactor:
+        """A redactor for another thread, which knows what this one knows now."""
+        return Redactor(self.needles.known.values(), key=self._key, learning=learning)
+
+    @property
+    def learned(self) -> tuple[Known, ...]:
+        """What was learned on the way, the newest last."""
+        return tuple(self._learned.values())
+
     # ---- heads ----
 
     def request(self, request: Request) -> tuple[Request, tuple[Redaction, ...]]:
