@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,23 +98,29 @@ except SealBroken as error:
         if run(tmp_path, "/bin/true", tier=None).seal.tier is Tier.SEALED:
             asyncio.run(go())
 
-    def test_an_ordinary_user_is_sealed_as_root_is(self, tmp_path: Path) -> None:
+    def test_an_ordinary_user_is_sealed_as_root_is(self) -> None:
         """Issue 5: root and unprivileged both. The same agents, as another user of this machine."""
-        if os.geteuid() != 0:
-            pytest.skip("root is not who runs the tests; the tests themselves ran as an ordinary user")
-        base = tmp_path / "theirs"
-        base.mkdir()
-        os.chown(base, 1001, 1001)
-        for folder in (tmp_path, *tmp_path.parents[:2]):
-            folder.chmod(0o755)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={base}/t"]
-        done = _script(
-            "users.py", "1001", *map(str, PREFIXES), "--", "/usr/bin/env", f"HOME={base}", "PYTHONDONTWRITEBYTECODE=1",
-            *command, "-rs", str(HERE / "test_ways_out.py"),
-        )  # fmt: skip
+        with _other_user() as folder:
+            tests = ["-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t", "-rs", str(HERE / "test_ways_out.py")]
+            done = _as_other(folder, "-m", "pytest", *tests)
         assert done.returncode == 0, done.stdout
         assert " passed" in done.stdout
         assert "no tier" not in done.stdout
+
+    def test_where_proc_is_covered_the_agent_has_no_processes_of_its_own_and_that_is_told(self) -> None:
+        """D6, a container: the kernel gives no new /proc where the old one is partly hidden. Sealed all the same."""
+        code = f"""
+import sys
+sys.path[:0] = {[str(ROOT / ".src"), str(ROOT)]!r}
+from pathlib import Path
+from tests.harness.seal.scenes import *
+ran = run(Path(sys.argv[1]), "/bin/sh", "-c", "curl -sS --noproxy '*' http://192.0.2.1:81/; (setsid sleep 300) & exit 4", tier=None)
+print(ran.seal.tier, ran.finished.status, *ran.attempts, *ran.seal.holes, sep="|")
+"""
+        needs("curl")
+        with _other_user() as folder:
+            done = _as_other(folder, "-c", code, str(folder), covered=True)
+        assert done.stdout == "sealed|4|tcp 192.0.2.1:81|the agent sees the other processes of its user\n", done.stderr
 
 
 class TestBinds:
@@ -296,6 +303,24 @@ def _children(pid: int) -> list[int]:
     with contextlib.suppress(OSError):
         return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return []
+
+
+OTHER = 1001
+
+
+@contextlib.contextmanager
+def _other_user() -> Iterator[Path]:
+    """A folder of another user's, not below pytest's own, which are closed to others."""
+    if os.geteuid() != 0:
+        pytest.skip("root is not who runs the tests; they ran as an ordinary user then")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, OTHER, OTHER)
+        yield Path(folder)
+
+
+def _as_other(folder: Path, *words: str, covered: bool = False) -> subprocess.CompletedProcess[str]:
+    env = ["/usr/bin/env", f"HOME={folder}", f"TMPDIR={folder}", "PYTHONDONTWRITEBYTECODE=1"]
+    return _script("users.py", str(OTHER), *(["cover"] if covered else []), *map(str, PREFIXES), "--", *env, sys.executable, *words)
 
 
 def _folder(parent: Path, name: str) -> Path:

@@ -1,7 +1,7 @@
-"""Runs a program as another user of this machine, for tests that root runs. A script: `python users.py UID PATH… -- PROGRAM ARGUMENT…`
+"""Runs a program as another user of this machine, for tests that root runs. A script: `python users.py UID [cover] PATH… -- PROGRAM ARGUMENT…`
 
 In a mount namespace of its own the PATHs, which the program needs, are made reachable where a folder above is closed to others (a
-Python below root's home).
+Python below root's home). `cover` hides a part of `/proc`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ def main(arguments: list[str]) -> None:
     user, (paths, command) = int(arguments[0]), (arguments[1 : (end := arguments.index("--"))], arguments[end + 1 :])
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    if "cover" in paths:  # as container engines do
+        paths.remove("cover")
+        kernel.mount("tmpfs", "/proc/driver", "tmpfs", 0)
     for path in dict.fromkeys(paths):
         reachable(Path(path).resolve())
     os.setgroups([])
