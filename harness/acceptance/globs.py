@@ -24,9 +24,9 @@ def matches_any(path: str, patterns: Iterable[str]) -> bool:
 def _parts(path: Sequence[str], pattern: Sequence[str]) -> bool:
     """Which prefixes of `path` the pattern so far can be: a table of its length, once for each part of the pattern."""
     reached = [True] + [False] * len(path)
-    for part in pattern:
+    for at, part in enumerate(pattern):
         if part == "**":
-            first = reached.index(True)
+            first = reached.index(True) + (at == len(pattern) - 1)  # at the end it is what is in a folder, not the folder
             reached = [index >= first for index in range(len(reached))]
         else:
             reached = [False] + [reached[index] and _part(path[index], part) for index in range(len(path))]
