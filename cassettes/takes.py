@@ -134,6 +134,8 @@ class Take:
     """1 + how often the cell was run again after an infrastructure failure."""
     invalid: str = ""
     """Why this take says nothing of its model, whatever its outcome: another model answered, the pin is retired. Empty: it is valid."""
+    proof: str = ""
+    """How well it is known who answered, by the weakest of the calls: `strong`, `medium`, `weak`, `unverified`; empty without a call."""
 
     @property
     def counts(self) -> bool:
@@ -195,6 +197,7 @@ def encode(take: Take) -> dict[str, Json]:
         "mismatches": take.mismatches,
         "attempts": take.attempts,
         "invalid": take.invalid,
+        "proof": take.proof,
     }
     try:
         decode(made)
@@ -254,6 +257,7 @@ def decode(kept: object) -> Take:
         mismatches=read.number("mismatches", 0),
         attempts=read.number("attempts", 1),
         invalid=read.text("invalid", ""),
+        proof=read.text("proof", ""),
     )
 
 

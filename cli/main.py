@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "record": "record",
     "replay": "replay",
     "retake": "retake",
+    "run": "run",
     "probe": "probe",
     "proxy": "proxy",
     "env": "env",

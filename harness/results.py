@@ -143,6 +143,8 @@ class LiveCall:
     """The provider does not know the pin, or no longer."""
     incompatible: str | None
     """Why the provider would not take this request for this model."""
+    retry_after_s: float | None = None
+    """How long the provider asked to wait, where it said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,100 @@
+"""Takes: a fixture's scene put back, sealed, played by another model, and judged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from secondtake.cassettes import takes
+from secondtake.cassettes.exchange import Answered
+from secondtake.cassettes.stages import staged as stage_in
+from secondtake.cassettes.takes import Control, Outcome
+from secondtake.harness.demo import CAREFUL, HASTY
+from secondtake.harness.results import SealBroken
+from secondtake.harness.seal import Tier
+from secondtake.harness.taking import Conditions
+from tests.harness.retakes import agent
+from tests.harness.takes import Staged, staged
+
+
+def played(folder: Path, test: Callable[[Staged], Awaitable[None]], **how: object) -> None:
+    """Run a test on a staged incident."""
+
+    async def whole() -> None:
+        async with staged(folder, **how) as made:  # type: ignore[arg-type]
+            await test(made)
+
+    asyncio.run(whole())
+
+
+def test_the_recorded_model_fails_as_recorded_and_another_one_passes(tmp_path: Path) -> None:
+    """Issue 5.4, 6.2: restore, seal, play, judge. The original workspace and HOME are as they were, and both takes replay offline."""
+
+    async def test(made: Staged) -> None:
+        before = sorted(path for path in made.scene.stage.cwd.rglob("*") if ".git" not in path.parts)
+        again, other = await made.take(HASTY), await made.take(CAREFUL)
+        assert (again.take.outcome, other.take.outcome) == (Outcome.SAME, Outcome.PASS), (again.take.reason, other.take.reason)
+        for taken in (again, other):
+            assert (taken.take.control, taken.take.live) == (Control.CONTROLLED, ())
+            assert (taken.take.tier, taken.take.commands_from) == (str(Tier.SEALED), "kernel")
+            assert taken.retaken.answered[Answered.LIVE] == taken.take.resources.model_calls == len(taken.retaken.calls)
+            with made.scene.stage.store.open(taken.name) as kept:
+                assert takes.decode(kept.meta["take"]) == taken.take
+                stage = stage_in(kept)
+                assert stage is not None
+                assert (stage.workspace, stage.final) == (taken.take.start_tree, taken.take.final_tree)
+        assert again.take.start_tree == other.take.start_tree != again.take.final_tree
+        assert sorted(path for path in made.scene.stage.cwd.rglob("*") if ".git" not in path.parts) == before
+        assert made.fixture.digest == again.take.fixture_digest
+
+    played(tmp_path, test)
+
+
+def test_commands_are_those_the_kernel_saw(tmp_path: Path) -> None:
+    """D-11: argv and exit codes of every program, in the take."""
+
+    async def test(made: Staged) -> None:
+        from secondtake.cassettes import execs
+
+        taken = await made.take(CAREFUL)
+        with made.scene.stage.store.open(taken.name) as kept:
+            (log,) = [kept.artifact(one.digest) for one in kept.artifacts if one.kind == "exec"]
+        ran = [(command.argv, command.exit_code) for command in execs.decode(log)]
+        checks = [code for argv, code in ran if argv[:2] == ("python3", "check.py")]
+        assert checks == [1, 0]
+
+    played(tmp_path, test)
+
+
+def test_a_take_that_cannot_be_sealed_as_required_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """D-01: `require` means it; no take, no scratch folder."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    monkeypatch.setattr("secondtake.harness.seal.sealing._SCRIPT", tmp_path / "absent.py")
+
+    async def test(made: Staged) -> None:
+        names = made.scene.names
+        with pytest.raises(SealBroken):
+            await made.take(CAREFUL, conditions=Conditions(wire=made.scene.rules, seal="require"))
+        assert made.scene.names == names
+        assert list(scratch.iterdir()) == []
+
+    played(tmp_path, test)
+
+
+def test_an_attempt_to_leave_is_an_escape_and_is_counted(tmp_path: Path) -> None:
+    """D-04: by IP, by a name; nothing leaves, each is told."""
+
+    async def test(made: Staged) -> None:
+        tries = 'python3 -c "import socket; s = socket.socket(); s.settimeout(1); s.connect((\'192.0.2.7\', 9418))"; exec "$@"'
+        taken = await made.take(CAREFUL, command=["sh", "-c", tries, "sh", *agent()])
+        assert [(one.kind, one.address, one.port) for one in taken.attempts] == [("tcp", "192.0.2.7", 9418)]
+        assert taken.take.refused_attempts == 1
+        assert taken.take.outcome is Outcome.PASS
+        assert [problem.kind for problem in taken.retaken.problems] == ["escape"]
+
+    played(tmp_path, test)
