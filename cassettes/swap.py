@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from secondtake.cassettes import adapters, stripping
+from secondtake.cassettes import adapters, settings, stripping
 from secondtake.cassettes.adapters import CallKind, ModelRequest, Patch, Place, PlaceKind
 from secondtake.cassettes.casting import Casting, Unmapped
 from secondtake.cassettes.content import Opaque, codings, decode, encode
@@ -67,11 +67,15 @@ def check_rules(names: Collection[str]) -> frozenset[str]:
     """Return the rules by their names.
 
     Raises:
-        BadInput: one is not known; the hint lists those that are.
+        BadInput: one is not known or not written as it should be; the hint lists those that are.
     """
-    unknown = sorted(name for name in names if name not in RULES and not (name.startswith(DROP_BETA) and name != DROP_BETA))
+    for name in filter(settings.is_setting, names):
+        settings.check(name)
+    others = [name for name in names if not settings.is_setting(name)]
+    unknown = sorted(name for name in others if name not in RULES and not (name.startswith(DROP_BETA) and name != DROP_BETA))
     if unknown:
-        raise BadInput(f"no rule is called `{unknown[0]}`", hint=f"known: {', '.join(RULES)}, {DROP_BETA}NAME")
+        known = f"{', '.join(RULES)}, {DROP_BETA}NAME, {settings.SET}PATH=JSON, {settings.ONLY_TOOLS}NAME,…"
+        raise BadInput(f"no rule is called `{unknown[0]}`", hint=f"known: {known}")
     return frozenset(names)
 
 
@@ -181,7 +185,8 @@ def _patched(body: bytes, rules: frozenset[str]) -> tuple[bytes, list[str]]:
     if betas:
         body, gone = stripping.without_listed(body, ("anthropic_beta",), betas)
         notes += [f"request_patched: {DROP_BETA}{beta}: `anthropic_beta`" for beta in gone]
-    return body, notes
+    body, changed = settings.applied(body, rules)
+    return body, [*notes, *changed]
 
 
 def _betas(rules: frozenset[str]) -> frozenset[str]:
