@@ -51,7 +51,7 @@ def fixture_argument() -> Decorator:
 @click.option("--replace", is_flag=True, help="Replace the fixture of that name.")
 @surface_options
 def create(surface: Surface, name: str, recording: str | None, into: Path | None, workspace: Path | None, replace: bool) -> int:
-    """Make a fixture from a recording: its cassette, workspace, envelope and a fixture.toml to edit."""
+    """Make a fixture from a recording, with a fixture.toml to edit."""
     from secondtake.cli.render.fixture import made_lines, shown_fields
     from secondtake.cli.render.progress import working
     from secondtake.cli.wire import stage_of
@@ -79,10 +79,10 @@ def create(surface: Surface, name: str, recording: str | None, into: Path | None
 @fixture_argument()
 @surface_options
 def check(surface: Surface, fixture: str) -> int:
-    """Check every byte of a fixture, and whether a take would find what the recording did.
+    """Check a fixture, and whether a take would find what the recording did.
 
-    The scene is put back in a scratch folder and compared with the recorded envelope, layer by layer. What only traffic can tell (prompts,
-    tools, parameters) is compared when a take has run. Exits 0 when nothing differs, 103 when something does.
+    Every byte is read. The scene is put back in a scratch folder and compared with the recorded envelope, layer by layer. What only
+    traffic can tell (prompts, tools, parameters) is compared when a take has run. Exits 0 when nothing differs, 103 when something does.
     """
     from secondtake.cli.render.fixture import check_fields, check_lines, check_rows
     from secondtake.cli.render.progress import working
@@ -116,7 +116,10 @@ def check(surface: Surface, fixture: str) -> int:
 @click.option("--home", metavar="DIR", type=click.Path(path_type=Path), help="Put the recorded files of HOME here.")
 @surface_options
 def restore(surface: Surface, fixture: str, into: Path, home: Path | None) -> int:
-    """Put the recorded workspace into DIR, with its repository as it was and nothing later."""
+    """Put the recorded workspace into DIR.
+
+    Files come with modes and links, repositories as they were and with nothing later.
+    """
     from secondtake.cli.render.progress import working
     from secondtake.harness.fixture import load
     from secondtake.harness.fixture.staging import put_back
@@ -166,7 +169,7 @@ def show(surface: Surface, fixture: str, envelope: bool) -> int:
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 @surface_options
 def export(surface: Surface, fixture: str, file: Path, force: bool) -> int:
-    """Write a fixture, with its cassette, as one file (a zip, same content same bytes)."""
+    """Write a fixture and its cassette as one file (a zip, same content same bytes)."""
     from secondtake.cli.render.progress import working
     from secondtake.cli.render.words import size
     from secondtake.harness.fixture import EXPORTED, load

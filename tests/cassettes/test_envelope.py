@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -130,3 +132,11 @@ def test_a_field_that_does_not_exist_is_refused() -> None:
         Envelope({})
     with pytest.raises(BadInput):
         of({Layer.MODEL: {"parameters": float("nan")}})
+
+
+def test_the_page_lists_the_fields_as_they_are() -> None:
+    """STYLE: what the manual says is compared with the code."""
+    page = (Path(__file__).parents[2] / "docs" / "envelope.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+) \| `(\w+)` \| (\w+)(, outcome)? \| (.+) \|$", page, re.MULTILINE)
+    expected = [(layer, each.name, each.source, each.outcome, each.what) for layer, fields in FIELDS.items() for each in fields]
+    assert [(layer, name, source, bool(outcome), what) for layer, name, source, outcome, what in rows] == expected

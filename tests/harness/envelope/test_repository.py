@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from secondtake.cassettes import repositories, trees
 from secondtake.cassettes.artifacts import Artifact
@@ -76,7 +76,7 @@ def test_it_is_read_from_what_a_recording_kept() -> None:
     contents = {Digest("1" * 64): trees.encode(TREE), Digest("2" * 64): repositories.encode(BOTH)}
 
     class Kept:
-        meta: dict[str, object] = {}
+        meta: ClassVar[dict[str, object]] = {}
         artifacts: tuple[Artifact, ...] = ()
 
         def artifact(self, digest: Digest) -> bytes:
