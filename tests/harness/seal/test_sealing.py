@@ -245,6 +245,9 @@ class TestEnds:
         assert (after.mounts, after.interfaces) == (before.mounts, before.interfaces)
 
 
+AGENT = "sleep 300 & (setsid sleep 300 &); trap '' TERM; echo agent; exec sleep 300"
+
+
 class _Run:
     """One sealed agent, to be killed `number` instants after its start. The pipe ends when no process of it holds it any more."""
 
@@ -252,7 +255,7 @@ class _Run:
         folder.mkdir(mode=0o700)
         self.number, self.pipe, self.said = number, pipe, b""
         env = {**os.environ, "PYTHONPATH": f"{ROOT / '.src'}:{ROOT}"}
-        command = [sys.executable, str(HERE / "kill.py"), str(folder), "9"]
+        command = [sys.executable, str(HERE / "driver.py"), str(folder), "0.1", "/bin/sh", "-c", AGENT]
         self.began = time.monotonic()
         self.process = subprocess.Popen(command, env=env, stdout=pipe.writer, stderr=pipe.writer, stdin=subprocess.DEVNULL)
         pipe.close_writer()
