@@ -96,7 +96,9 @@ class Redactor:
 
     def another(self, *, learning: bool = False) -> Redactor:
         """A redactor for another thread, which knows what this one knows now."""
-        return Redactor(self.needles.known.values(), key=self._key, learning=learning)
+        made = Redactor(key=self._key, learning=learning)
+        made._needles = made._given = self.needles  # a value: both may hold it
+        return made
 
     @property
     def learned(self) -> tuple[Known, ...]:

@@ -25,9 +25,9 @@ class Turn:
     """The workspace after the tools of one model turn had run."""
 
     step: int
-    """Number of the turn, from 1."""
+    """How many model calls had been made before; so the number of the turn whose tools ran, from 1. 0: before the first."""
     seq: int
-    """The model call the tools came from; the tree was taken when the next one arrived, or at the end."""
+    """The model call at whose arrival the tree was taken: the tools of the turn before had run by then."""
     tree: Digest
 
 
@@ -47,11 +47,13 @@ class Staged:
     """What is not in it and why, one line each, escaped for a terminal."""
     files: int = 0
     size_bytes: int = 0
-    """Read for the first tree."""
+    """Read for the first tree, and of HOME."""
     seconds: float = 0.0
     """What all snapshots took together."""
     root: str = ""
     """The absolute path of the workspace, as it was."""
+    credentials: tuple[tuple[str, str, str, int], ...] = ()
+    """Credential files: path (escaped; `~/` for HOME), kind, scope, size in bytes. Their content is not kept."""
 
     def packed(self) -> dict[str, object]:
         """As it stands in `meta`; what has its default is left out."""
@@ -66,6 +68,7 @@ class Staged:
             "bytes": self.size_bytes,
             "seconds": round(self.seconds, 3),
             "root": self.root,
+            "credentials": [list(one) for one in self.credentials],
         }
         return {key: value for key, value in made.items() if value not in (None, [], "", 0)}
 
@@ -73,6 +76,10 @@ class Staged:
         """The artifacts it names."""
         single = (self.workspace, self.home, self.repository, self.final)
         return tuple(dict.fromkeys([*(one for one in single if one is not None), *(turn.tree for turn in self.turns)]))
+
+
+UNSTAGED = Staged()
+"""What is said of a stage that was not captured."""
 
 
 def unpack(value: object) -> Staged:
@@ -85,6 +92,13 @@ def unpack(value: object) -> Staged:
                 turns.append(Turn(step, seq, _digest(tree)))
             case _:
                 raise Corrupt("a turn of a recording's stage is not one")
+    credentials = []
+    for item in layout.each(made.get("credentials", []), list):
+        match item:
+            case [str() as path, str() as kind, str() as scope, int() as size]:
+                credentials.append((path, kind, scope, size))
+            case _:
+                raise Corrupt("a credential file of a recording's stage is not one")
     seconds = made.get("seconds", 0)
     return Staged(
         workspace=_optional(made, "workspace"),
@@ -97,6 +111,7 @@ def unpack(value: object) -> Staged:
         size_bytes=layout.take(made, "bytes", int, 0),
         seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
         root=layout.take(made, "root", str, ""),
+        credentials=tuple(credentials),
     )
 
 

@@ -9,7 +9,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import Digest, Side
 from secondtake.cassettes.placeholder import placed
 from secondtake.cassettes.redact import Redactor
-from secondtake.cassettes.trees import PLACEHOLDER, REDACTED, TOO_LARGE, Entry, Node, Tree, tree_of
+from secondtake.cassettes.trees import PLACEHOLDER, REDACTED, TOO_LARGE, Entry, Node, Tree, shown, tree_of
 from secondtake.harness.walking import PERMISSIONS, Found, Limits, Notes, Walk
 
 type Keep = Callable[[str, bytes], Digest]
@@ -263,18 +263,31 @@ def refuse_root(root: Path, home: Path) -> None:
 def capture_home(names: Iterable[str], snapshot: Callable[[frozenset[bytes]], Snapshot], keep: Keep) -> Captured:
     """Capture files of HOME by their names relative to it, folders with all in them. `snapshot` makes one of HOME for some paths.
 
-    A named file that is a link is captured as what it leads to: dotfiles are often kept elsewhere.
+    A named file that is a link is captured as what it leads to: dotfiles are often kept elsewhere. Each name stands for itself: one that
+    holds too many files is not captured, the others are.
     """
-    wanted = frozenset(os.fsencode(name) for name in names)
-    if not wanted:
-        return Captured(Tree())
-    one = snapshot(wanted)
-    taken = one.take()
-    entries = taken.tree.by_path()
-    for path in wanted & entries.keys():
-        if entries[path].node is Node.LINK and (followed := one.follow(path)) is not None:
-            entries[path] = followed
+    entries: dict[bytes, Entry] = {}
+    notes: list[str] = []
+    credentials: list[CredentialFile] = []
+    cost = Cost()
+    for name in dict.fromkeys(names):
+        path = os.fsencode(name)
+        one = snapshot(frozenset({path}))
+        try:
+            taken = one.take()
+        except (NotStaged, OSError) as error:
+            notes.append(f"~/{shown(path)}: {error}")
+            continue
+        found = taken.tree.by_path()
+        if path in found and found[path].node is Node.LINK and (followed := one.follow(path)) is not None:
+            found[path] = followed
+        entries |= found
+        notes += [f"~/{line}" for line in taken.not_captured]
+        credentials += taken.credentials
+        cost.files += taken.cost.files
+        cost.size_bytes += taken.cost.size_bytes
+        cost.seconds += taken.cost.seconds
     tree = tree_of(entries.values())
-    if tree != taken.tree:
+    if tree.entries:
         keep(TREE, trees.encode(tree))
-    return replace(taken, tree=tree)
+    return Captured(tree, tuple(dict.fromkeys(notes)), tuple(credentials), cost=cost)

@@ -11,9 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from secondtake.cassettes import stages
 from secondtake.cassettes.errors import NameTaken, RecordedError
 from secondtake.cassettes.exchange import Channel
 from secondtake.cassettes.integrity import Mismatch, mismatches
+from secondtake.cassettes.stages import UNSTAGED, Staged
 from secondtake.harness.equipment import Equipment, credential_variables
 from secondtake.harness.judge import record_problems, unlike_announced
 from secondtake.harness.names import generated_name
@@ -53,7 +55,7 @@ class Take:
         self.writer.abandon()
         self.stage.store.remove(self.writer.name)
 
-    def close(self, outcome: Outcome, agent: Sequence[str], bundle: Path, status: int | None) -> Recorded:
+    def close(self, outcome: Outcome, agent: Sequence[str], bundle: Path, status: int | None, staged: Staged = UNSTAGED) -> Recorded:
         elapsed_us = round((self.stage.monotonic_s() - self.begun_s) * 1_000_000)
         problems = record_problems(outcome, agent, bundle)
         root = self.writer.close(
@@ -63,6 +65,7 @@ class Take:
                 "agent_status": status,
                 "problems": [[problem.kind, problem.message] for problem in problems],
                 "passed_through": dict(outcome.passed_through),
+                **({stages.META: staged.packed()} if staged != UNSTAGED else {}),
             }
         )
         failed = outcome.failed or self.writer.failed
@@ -71,7 +74,7 @@ class Take:
             problems = record_problems(outcome, agent, bundle)
         counts, sent, received, wrong = self._counted()
         problems = (*problems, *unlike_announced(wrong))
-        return Recorded(self.writer.name, None if failed else root, status, counts, sent, received, elapsed_us, problems)
+        return Recorded(self.writer.name, None if failed else root, status, counts, sent, received, elapsed_us, problems, staged=staged)
 
     def _counted(self) -> tuple[Mapping[Channel, int], int, int, tuple[Mismatch, ...]]:
         """What is kept, by channel, and files unlike their index's word: read back from the store: what a reader will find."""

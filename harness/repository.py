@@ -21,9 +21,9 @@ from secondtake.cassettes.git_index import Staged
 from secondtake.cassettes.redact import Redactor
 from secondtake.cassettes.repositories import FILES, Repositories, Repository, keeps
 from secondtake.cassettes.trees import Node, shown
+from secondtake.harness.capturing import Captured, Keep, redacted
 from secondtake.harness.git import Git, GitFailed
 from secondtake.harness.history import Collecting, Objects
-from secondtake.harness.capturing import Captured, Keep, redacted
 from secondtake.harness.walking import Limits
 
 _FILE_BYTES = 64 * 1024

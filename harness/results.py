@@ -10,6 +10,7 @@ from pathlib import Path
 from secondtake.cassettes.divergence import Divergence
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import Answered, Channel
+from secondtake.cassettes.stages import UNSTAGED, Staged
 
 
 class WouldAct(RecordedError):
@@ -57,6 +58,8 @@ class Recorded:
     problems: tuple[Problem, ...] = ()
     seal: str = ""
     """The tier it ran in (`harness.seal.Tier`); empty where only the proxy ran."""
+    staged: Staged = UNSTAGED
+    """The workspace as it was captured, and what that took."""
 
     @property
     def total(self) -> int:

@@ -19,6 +19,15 @@ from secondtake.harness.plan import HostRules, Naming
 @record_options
 @seal_option("off")
 @driver_option
+@click.option("--no-stage", is_flag=True, help="Do not capture the workspace: no scratch copy can be made from the recording then.")
+@click.option(
+    "--stage-limit",
+    type=click.IntRange(1, 1024 * 1024),
+    default=512,
+    show_default=True,
+    metavar="MB",
+    help="Capture at most so much of the workspace; what is beyond is listed.",
+)
 @surface_options
 @click.pass_context
 def command(
@@ -30,11 +39,14 @@ def command(
     wire: HostRules,
     seal: str,
     driver: str,
+    no_stage: bool,
+    stage_limit: int,
 ) -> int:
     """Run an agent and record everything it sends and receives.
 
-    Everything after `--` is the agent's command. It runs here, with the proxy and certificate variables of every common tool set. Without
-    NAME a readable one is made up. Exits with the agent's own status when the recording is clean.
+    Everything after `--` is the agent's command. It runs here, with the proxy and certificate variables of every common tool set. The
+    workspace is captured before it starts, after each model turn and at the end, without credentials. Without NAME a readable one is made
+    up. Exits with the agent's own status when the recording is clean.
     """
     import asyncio
 
@@ -53,7 +65,10 @@ def command(
 
     # With --json, standard output is ours alone; what the agent prints goes to standard error.
     stdout = sys.stderr.fileno() if surface.json else None
-    result = asyncio.run(record_session(stage, wire, naming, agent, driver=driver, seal=seal, started=started, stdout=stdout))
+    stage_bytes = None if no_stage else stage_limit * 1024 * 1024
+    result = asyncio.run(
+        record_session(stage, wire, naming, agent, driver=driver, seal=seal, stage_bytes=stage_bytes, started=started, stdout=stdout)
+    )
     code = exit_of(result.verdict, result.agent_status)
     if surface.json:
         from secondtake.cli.render.objects import as_line

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from secondtake.cassettes.divergence import Divergence
 from secondtake.cassettes.exchange import Answered
+from secondtake.cassettes.stages import Staged
 from secondtake.cli.render.escape import visible_line
 from secondtake.cli.render.words import count, duration, size
 from secondtake.harness.results import Missed, Problem, Recorded, Replayed, Unplayed, Verdict
@@ -49,6 +50,22 @@ TIERS = {
     "fenced": "TCP could reach the proxy's port only",
     "observed": "a bypass would have been seen",
 }
+
+
+def stage_lines(staged: Staged) -> Iterator[str]:
+    """Yield what the capture of the workspace holds, what it took, and what is not in it."""
+    if staged.workspace is not None:
+        changed = f", changed after {count(len(staged.turns), 'turn')}" if staged.turns else ""
+        yield f"  stage {count(staged.files, 'file')}, {size(staged.size_bytes)} in {duration(round(staged.seconds * 1_000_000))}{changed}"
+    for line in staged.not_captured[:LISTED]:
+        yield visible_line(f"  not captured: {line}")
+    if len(staged.not_captured) > LISTED:
+        yield f"  … and {count(len(staged.not_captured) - LISTED, 'more line')} of what was not captured"
+
+
+def stage_fields(staged: Staged) -> Mapping[str, object] | None:
+    """Return the captured workspace as an object; None where nothing was captured."""
+    return staged.packed() or None
 
 
 def recorded_fields(result: Recorded) -> dict[str, object]:
