@@ -255,6 +255,7 @@ class Playing:
             home=self.scene.home,
             repository=self.fixture.envelope.layers[envelopes.Layer.REPOSITORY],  # it was put back from there
             routes=self.conditions.wire.routes,
+            open_files=self.equipment.descriptors,
             clock=self.fixture.scene.clock,
             random=self.fixture.scene.random,
         )
