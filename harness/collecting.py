@@ -58,12 +58,20 @@ class Watched:
         self._fixture = fixture
         self._taking = taking
         self._keeping = False
+        self._began_with: set[Digest] = set()
         clock_s = taking.stage.monotonic_s
         self._snapshot = Snapshot(scene.work, self._keep, redactor, limits=LIMITS, clock_s=clock_s)
         self.start = self._snapshot.take()
 
     def _keep(self, kind: str, content: bytes) -> Digest:
-        return self._taking.writer.keep(kind, content) if self._keeping or kind == TREE else digest_of(content)
+        if kind == TREE:
+            return self._taking.writer.keep(kind, content)
+        name = digest_of(content)
+        if not self._keeping:
+            self._began_with.add(name)
+        elif name not in self._began_with:
+            self._taking.writer.keep(kind, content)
+        return name
 
     def ended(self, redactor: Redactor) -> Captured:
         """The workspace as the agent left it; of each file that changed, both contents are kept."""

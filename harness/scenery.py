@@ -6,6 +6,9 @@ a seal the copy stands at the recorded path; where no seal can put it there, an 
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +26,11 @@ if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
     from secondtake.harness.fixture import Fixture
     from secondtake.harness.performing import Acting
+
+
+PREFIX = "secondtake-take-"
+"""Of a scratch folder's name; the process that made it follows."""
+KEPT = "secondtake-kept-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,8 @@ def scenery(fixture: Fixture, cassette: Cassette, *, shown: Sequence[Path] = (),
         Corrupt: the fixture's trees are damaged.
         BadInput, NotStored: there is no room for it.
     """
-    folder = Path(tempfile.mkdtemp(prefix="secondtake-take-"))
+    sweep(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=KEPT if keep else f"{PREFIX}{os.getpid()}-"))
     try:
         work, home = folder / "work" / (fixture.workspace.name or "workspace"), folder / "home"
         work.mkdir(parents=True)
@@ -103,6 +112,26 @@ def scenery(fixture: Fixture, cassette: Cassette, *, shown: Sequence[Path] = (),
     finally:
         if not keep:
             remove_workspace(folder)
+
+
+def sweep(temporary: Path) -> None:
+    """Remove the scratch folders of ours whose process was killed before it could."""
+    for folder in temporary.glob(f"{PREFIX}*-*"):
+        pid = folder.name.removeprefix(PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            status = folder.lstat()
+            if pid.isdigit() and status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode) and not _alive(int(pid)):
+                remove_workspace(folder)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _home(meta: Mapping[str, object]) -> Path | None:

@@ -70,7 +70,9 @@ def with_checks(fixture: Fixture, checks: str = CHECKS) -> None:
 
 
 @asynccontextmanager
-async def staged(folder: Path, *, recorded: Path | None = None, played: Script | None = None, checks: str = CHECKS) -> AsyncIterator[Staged]:
+async def staged(
+    folder: Path, *, recorded: Path | None = None, played: Script | None = None, checks: str = CHECKS
+) -> AsyncIterator[Staged]:
     """The incident as a fixture, and a provider that goes on."""
     async with scene(folder, recorded=recorded, played=played) as made:
         if recorded is None:

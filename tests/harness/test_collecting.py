@@ -1,0 +1,48 @@
+"""What a take left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from secondtake.cassettes import trees
+from secondtake.cassettes.envelope import FIELDS, Envelope, Layer, of
+from secondtake.cassettes.stages import staged as stage_in
+from secondtake.harness.collecting import content_in, surroundings
+from secondtake.harness.demo import CAREFUL
+from tests.harness.takes import staged
+
+
+def envelope(**fields: dict[str, object]) -> Envelope:
+    return of({Layer(layer): values for layer, values in fields.items()})  # type: ignore[misc]
+
+
+def test_what_another_model_changes_is_no_difference_of_the_surroundings() -> None:
+    """DESIGN 6: `controlled` asks for an equal environment; a field that one side does not know cannot speak against it."""
+    kernel = next(field.name for field in FIELDS[Layer.ENVIRONMENT])
+    recorded, now = envelope(environment={kernel: "a"}), envelope(environment={kernel: "b"})
+    assert [(one.layer, one.field) for one in surroundings(recorded, now)] == [(Layer.ENVIRONMENT, kernel)]
+    assert surroundings(recorded, now, meant=frozenset({f"environment.{kernel}"})) == ()
+    assert surroundings(recorded, envelope()) == ()
+
+
+def test_a_take_keeps_both_sides_of_what_it_changed_and_nothing_else(tmp_path: Path) -> None:
+    """DESIGN 6: the patch of a take is there with the fixture gone; what did not change is not kept again."""
+
+    async def whole() -> None:
+        async with staged(tmp_path) as made:
+            taken = await made.take(CAREFUL)
+            with made.scene.stage.store.open(taken.name) as kept:
+                stage = stage_in(kept)
+                assert stage is not None
+                assert stage.workspace is not None
+                assert stage.final is not None
+                before, after = (trees.decode(kept.artifact(one)) for one in (stage.workspace, stage.final))
+                found = trees.changes(before, after)
+                assert [change.path for change in found] == [b"bill/split.py"]
+                patch = trees.patch(found, lambda one: content_in(kept, one), lambda one: content_in(kept, one))
+                assert "-    share = total_cents // people" in patch
+                assert "+    share, left = divmod(total_cents, people)" in patch
+                assert sum(one.kind == "blob" for one in kept.artifacts) == 2
+
+    asyncio.run(whole())
