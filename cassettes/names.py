@@ -17,13 +17,13 @@ EXPORTED = ".take"
 LAST = "@last"
 
 
-def check(name: str) -> str:
+def check(name: str, *, what: str = "cassette") -> str:
     """Return `name`. Raises BadInput: a name is one path component on every system, the same to the eye and to the disk."""
     hint = f"use 1 to {NAME_BYTES} of the characters A-Z a-z 0-9 . _ + = , @ - and begin with a letter or digit"
     if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES:
-        raise BadInput(f"cassette name is longer than {NAME_BYTES} bytes: {name[:40]!a}…", hint=hint)
+        raise BadInput(f"{what} name is longer than {NAME_BYTES} bytes: {name[:40]!a}…", hint=hint)
     if not _ALLOWED.fullmatch(name) or name.endswith(EXPORTED):
-        raise BadInput(f"not a cassette name: {name!a}", hint=hint)
+        raise BadInput(f"not a {what} name: {name!a}", hint=hint)
     return name
 
 
