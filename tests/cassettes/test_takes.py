@@ -41,7 +41,7 @@ TAKE = Take(
     reason="`the test is green` does not hold",
 )
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 NUMBER = st.integers(-(2**62), 2**62)
 REAL = st.floats(-1e15, 1e15, allow_nan=False)
 CHECKED = st.builds(Checked, TEXT, TEXT, st.sampled_from(["failure", "acceptance"]), st.none() | st.booleans(), TEXT, NUMBER, TEXT, TEXT)
