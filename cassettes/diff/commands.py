@@ -164,6 +164,8 @@ def _mark(one: Ran) -> Mark:
 
 _BEFORE = frozenset(("sudo", "env", "time", "nohup", "exec", "command", "timeout"))
 _MODULES = ("python", "python3", "py")
+_INTERPRETERS = frozenset(("python", "python3", "py", "node", "ruby", "perl", "php", "bash", "sh", "deno", "bun"))
+"""Programs that run a file: which one tells what was done."""
 _READERS = frozenset(("cat", "head", "tail", "sed", "less", "nl", "bat"))
 """Programs that show a file: which one tells what was done."""
 _WITH_SUBCOMMANDS = frozenset([
@@ -198,7 +200,7 @@ def _assigns(word: str) -> bool:
 
 
 def program(line: str) -> str:
-    """What a command line comes to: `pytest`, `git diff`, `python -m unittest`, `cat foo.py`."""
+    """What a command line comes to: `pytest`, `git diff`, `python -m unittest`, `node x.js`, `cat foo.py`."""
     words = words_of(line)
     if not words:
         return ""
@@ -206,6 +208,8 @@ def program(line: str) -> str:
     if name in _MODULES and len(words) > 2 and words[1] == "-m":
         return f"python -m {words[2]}"
     rest = [word for word in words[1:] if not word.startswith("-")]
+    if name in _INTERPRETERS and rest and words[1] == rest[0]:
+        return f"{name} {rest[0]}"
     if name in _WITH_SUBCOMMANDS and rest and rest[0].replace("-", "").replace(":", "").isalnum():
         return f"{name} {rest[0]}"
     return f"{name} {rest[-1]}" if name in _READERS and rest else name

@@ -16,9 +16,9 @@ from enum import StrEnum
 from secondtake.cassettes.adapters.base import Json
 from secondtake.cassettes.adapters.reading import count, digest, mapping, sequence, string
 from secondtake.cassettes.diff.alignment import Mark, align
+from secondtake.cassettes.diff.arguments import Changed, differ
 from secondtake.cassettes.diff.order import ordered
 from secondtake.cassettes.diff.sameness import PATHS, Sameness, parsed
-from secondtake.cassettes.differences import Difference, Found, json_differences
 from secondtake.cassettes.events import Event, EventKind
 
 SHOWN_CHARACTERS = 160
@@ -116,16 +116,6 @@ class How(StrEnum):
     OTHER = "other decision"
     ONLY_A = "only A"
     ONLY_B = "only B"
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """One call of both sides whose arguments differ, field by field; `Difference.recorded` is A's, `live` is B's."""
-
-    tool: str
-    fields: tuple[Difference, ...]
-    more: int = 0
-    """Fields that differ beyond those listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +335,7 @@ def _step(a: Decision | None, b: Decision | None) -> Step:
     for call in list(left):
         opposite = next((one for one in right if one.tool == call.tool), None)
         if opposite is not None:
-            changed.append(_changed(call, opposite))
+            changed.append(differ(call.tool, call.arguments, opposite.arguments))
             left.remove(call)
             right.remove(opposite)
     how = How.ARGUMENTS if changed and not left and not right else How.OTHER
@@ -361,17 +351,6 @@ def _without(calls: Sequence[Call], others: Sequence[Call]) -> list[Call]:
             missing[call] -= 1
             made.append(call)
     return made
-
-
-def _changed(a: Call, b: Call) -> Changed:
-    found = Found()
-    one, other = parsed(a.arguments), parsed(b.arguments)
-    if isinstance(one, dict) and isinstance(other, dict):
-        json_differences(one, other, found)
-    else:
-        json_differences(a.arguments, b.arguments, found)
-    items = tuple(Difference(item.where, item.path.removeprefix("."), item.recorded, item.live) for item in found.items)
-    return Changed(a.tool, items, found.count - len(items))
 
 
 def cut(text: str, most: int = SHOWN_CHARACTERS) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from secondtake.cassettes.diff.decisions import Changed, Decision, How, Step
+from secondtake.cassettes.diff.arguments import Changed
+from secondtake.cassettes.diff.decisions import Decision, How, Step
 from secondtake.cassettes.diff.layers import Diff, Layer, Side
 from secondtake.cassettes.diff.tree import Equivalence, Patch, Treed
 from secondtake.cli.render.escape import visible, visible_line
@@ -170,6 +171,9 @@ def changed_lines(changed: Changed) -> Iterator[str]:
     """Yield each field of a call that differs."""
     for item in changed.fields:
         yield f"{item.path or 'text'}: {_quoted(item.recorded)} → {_quoted(item.live)}"
+    for name, text in changed.texts:
+        yield f"{name}:"
+        yield from (f"  {line}" for line in text)
     if changed.more:
         yield f"… and {changed.more} more"
 

@@ -62,7 +62,13 @@ def _step_fields(step: Step) -> dict[str, object]:
     made: dict[str, object] = {"how": step.how.value, "a": _decision_fields(step.a), "b": _decision_fields(step.b)}
     if step.changed:
         made["changed"] = [
-            {"tool": one.tool, "fields": [_difference_fields(item) for item in one.fields], "more": one.more} for one in step.changed
+            {
+                "tool": one.tool,
+                "fields": [_difference_fields(item) for item in one.fields],
+                "texts": [{"path": name, "diff": list(lines)} for name, lines in one.texts],
+                "more": one.more,
+            }
+            for one in step.changed
         ]
     if step.stops is not None:
         made["stops"] = list(step.stops)

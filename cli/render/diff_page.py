@@ -27,9 +27,10 @@ from secondtake.cli.render.escape import visible
 from secondtake.cli.render.words import count
 
 if TYPE_CHECKING:
+    from secondtake.cassettes.diff.arguments import Changed
     from secondtake.cassettes.diff.arms import Arm, Parted, Parting
     from secondtake.cassettes.diff.commands import Commanded, Together
-    from secondtake.cassettes.diff.decisions import Changed, Decided
+    from secondtake.cassettes.diff.decisions import Decided
     from secondtake.cassettes.diff.outcome import Accounted
     from secondtake.cassettes.diff.tree import Patch, Treed
 
@@ -106,7 +107,9 @@ def _step(step: Step) -> Context:
         if step.stops is not None:
             made["fields"] = [{"name": "stopped", "a": step.stops[0] or "?", "b": step.stops[1] or "?"}]
     else:
-        made |= {"a": a, "b": b, "fields": list(_fields(step.changed)) if step.how is How.ARGUMENTS else []}
+        changed = step.changed if step.how is How.ARGUMENTS else ()
+        made |= {"a": a, "b": b, "fields": list(_fields(changed))}
+        made["texts"] = [{"name": f"{one.tool} {name}", "lines": _marked(text)} for one in changed for name, text in one.texts]
     return made
 
 
@@ -173,8 +176,11 @@ def _treed(treed: Treed) -> Context:
 def _patch(title: str, patch: Patch, *, opened: bool) -> Context:
     text = patch.text.rstrip("\n").split("\n")
     more = f"… and {len(text) - PATCH_LINES} more lines" if len(text) > PATCH_LINES else ""
-    lines = [{"kind": _kind(line), "text": line or " "} for line in text[:PATCH_LINES]]
-    return {"title": title, "lines": lines, "open": opened, "more": more}
+    return {"title": title, "lines": _marked(text[:PATCH_LINES]), "open": opened, "more": more}
+
+
+def _marked(lines: Sequence[str]) -> list[Context]:
+    return [{"kind": _kind(line), "text": line or " "} for line in lines]
 
 
 def _kind(line: str) -> str:

@@ -74,6 +74,8 @@ def test_the_kernels_log_gives_what_tool_calls_ran_and_leaves_the_agents_own_asi
         ("/usr/bin/npm run build", "npm run"),
         ("cat src/a.py | head -3", "cat src/a.py"),
         ("ls -la src", "ls"),
+        ("python3 check.py -v", "python3 check.py"),
+        ("python3 -c 'print(1)' x", "python3"),
         ("cd sub", "cd"),
         ("echo 'unclosed", "echo"),
         ("", ""),

@@ -23,7 +23,9 @@ def test_the_object_holds_every_step_and_every_layer() -> None:
     made = diff(a, b, {**START, "new.py": b"x\n"}, (take(Outcome.SAME), take()))
     told = json.loads(as_line(fields(made, tuple(Layer))))
     assert len(told["decisions"]["steps"]) == 33
-    assert told["decisions"]["steps"][31]["changed"] == [{"tool": "edit", "fields": [{"path": "new", "a": "1", "b": "2"}], "more": 0}]
+    assert told["decisions"]["steps"][31]["changed"] == [
+        {"tool": "edit", "fields": [{"path": "new", "a": "1", "b": "2"}], "texts": [], "more": 0}
+    ]
     assert told["decisions"]["parting"]["decision"] == 32
     assert [fault["kind"] for fault in told["decisions"]["faults"]["a"]] == ["failed call", "retry"]
     assert told["commands"]["by"] == "model traffic"
