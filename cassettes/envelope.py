@@ -173,7 +173,9 @@ class Difference:
     @property
     def comparable(self) -> bool:
         """Whether both sides are known. What is known on one side only is no proof of a change, and none of sameness."""
-        return UNKNOWN not in (self.recorded, self.now)
+        match self:
+            case Difference(_, _, recorded, now):
+                return UNKNOWN not in (recorded, now)
 
     @property
     def expected(self) -> bool:

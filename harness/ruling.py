@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,11 @@ def declared_rules(store: Path, files: Sequence[Path]) -> tuple[Declared, ...]:
 
 def recorded_aliases(cassette: Cassette) -> Aliases:
     """Return the values that were a recording's own, as far as it says which they were. What it says is only looked for, never used."""
-    meta = cassette.meta
+    return told_aliases(cassette.meta)
+
+
+def told_aliases(meta: Mapping[str, object]) -> Aliases:
+    """Return the values that were a run's own, as its recording's `meta` tells them."""
     values: dict[bytes, bytes] = {}
     proxy, bundle = meta.get("proxy"), meta.get("bundle")
     if isinstance(proxy, str) and proxy:

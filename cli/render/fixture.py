@@ -108,12 +108,16 @@ def _value(value: Json) -> str:
 def check_lines(found: Comparison) -> Iterator[str]:
     """Yield what stands beside the table of `fixture check`."""
     if not found.equal:
-        yield f"{count(len(found.differences), 'field')} of {', '.join(found.layers)} differ"
+        yield f"{_fields(len(found.differences), 'differs', 'differ')}: {', '.join(found.layers)}"
         if any(not each.comparable for each in found.differences):
             yield "what is unknown on one side can be neither equal nor different: a take under it is not controlled"
     if found.unknown:
         yield f"unknown then and now: {', '.join(found.unknown)}"
-    yield f"{count(len(found.after_a_run), 'field')} are told by traffic only: a take compares them"
+    yield f"{_fields(len(found.after_a_run), 'is', 'are')} told by traffic only: a take compares that"
+
+
+def _fields(number: int, one: str, many: str) -> str:
+    return f"{count(number, 'field')} {one if number == 1 else many}"
 
 
 def check_fields(found: Comparison) -> dict[str, object]:

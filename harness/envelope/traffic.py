@@ -27,6 +27,7 @@ from secondtake.cassettes.pins import explain
 from secondtake.cassettes.pins.explain import provider_of
 from secondtake.cassettes.placeholder import collapse
 from secondtake.harness.envelope.credentials import used_credentials
+from secondtake.harness.ruling import told_aliases
 from secondtake.harness.toolcalls import content_of, kept_decoded, model_exchanges
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def traffic_layers(cassette: Recorded, meta: Mapping[str, object]) -> dict[Layer
     for exchange in model_exchanges(cassette):
         seen.client(exchange.request.fields)
         retries.take(exchange)
-        for request, read in _requests(cassette, exchange, _aliases(meta)):
+        for request, read in _requests(cassette, exchange, told_aliases(meta)):
             seen.take(request.host, read)
     root = meta.get("parent_root", getattr(cassette, "root", None))
     mcp = sorted({row.host for row in cassette.rows if row.channel is Channel.MCP})
@@ -90,7 +91,7 @@ def system_by_call(cassette: Recorded, meta: Mapping[str, object]) -> tuple[tupl
     return tuple(
         (exchange.seq, _digest("\n".join(read.system)) if read.system else None)
         for exchange in model_exchanges(cassette)
-        for _, read in _requests(cassette, exchange, _aliases(meta))
+        for _, read in _requests(cassette, exchange, told_aliases(meta))
         if read.kind is CallKind.COMPLETION
     )
 
@@ -118,14 +119,6 @@ def _sent(cassette: Recorded, exchange: Exchange) -> Iterator[tuple[Request, byt
     sent = content_of(cassette, exchange.request.body, exchange.request.fields, decoded=kept_decoded(exchange, "request"))
     if sent is not None:
         yield exchange.request, sent
-
-
-def _aliases(meta: Mapping[str, object]) -> Aliases:
-    named = {"cwd": b"WORKSPACE", "bundle": b"SECONDTAKE_BUNDLE", "proxy": b"SECONDTAKE_ADDRESS"}
-    values = {name: meta.get(key) for key, name in named.items()}
-    return Aliases(
-        {value.encode("utf-8", "surrogateescape"): name for name, value in values.items() if isinstance(value, str) and len(value) > 2}
-    )
 
 
 def _words(meta: Mapping[str, object]) -> tuple[str, ...]:
