@@ -183,7 +183,9 @@ class Gateway:
             started.tier, started.trial = str(message["tier"]), bool(message["trial"])
             return self.order
         if "holes" in message:
-            started.holes = tuple(message["holes"])
+            started.holes = tuple(map(str, message["holes"]))
+            if not started.trial:
+                self.seal.holes = tuple(dict.fromkeys((*self.seal.holes, *started.holes)))
         if "roles" in message:
             started.sockets = sockets
             for role, given in zip(message["roles"], sockets, strict=True):

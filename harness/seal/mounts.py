@@ -44,6 +44,11 @@ class View:
         kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
         hidden = self._hidden()
         binds = [(_held(bind["source"]), bind["target"], bind["writable"]) for bind in self.order["binds"]]
+        targets = [bind["target"] for bind in self.order["binds"]]
+        # What is named and would be hidden by a bind: only to be read, since it is not a copy.
+        binds += [
+            (_held(path), path, False) for path in _outermost(self.order["readable"]) if _below(path, targets) and os.path.exists(path)
+        ]
         kept = [(_held(path), path) for path in _outermost(self._needed(hidden)) if os.path.exists(path)]
         modes = [(path, stat.S_IMODE(os.stat(path).st_mode)) for path in hidden]
         lock = os.path.isdir("/run/lock")
@@ -54,7 +59,7 @@ class View:
                 os.makedirs(path, 0o700, exist_ok=True)
         if lock and "/run" in hidden:
             os.makedirs("/run/lock", exist_ok=True)
-            os.chmod("/run/lock", 0o1777)
+            os.chmod("/run/lock", 0o1777)  # noqa: S103 - as on every machine that has it
         for descriptor, path in kept:
             _bind(f"/proc/self/fd/{descriptor}", path)
             os.close(descriptor)
@@ -66,12 +71,16 @@ class View:
         """The binds, the outer ones first. They wait in a folder of memory meanwhile, since the root may become another."""
         if not binds:
             return
+        targets = [bind["target"] for bind in self.order["binds"]]
         aside = os.path.join(hidden[-1] if "/tmp" not in hidden else "/tmp", "aside")  # noqa: S108 - a folder of memory that is ours
         for number, (descriptor, _, _) in enumerate(binds):
             _bind(f"/proc/self/fd/{descriptor}", f"{aside}/{number}")
             os.close(descriptor)
-        for number, (_, target, writable) in sorted(enumerate(binds), key=lambda bind: bind[1][1].count("/")):
-            in_memory = _below(target, hidden) and not _below(target, kept)
+        given = len(self.order["binds"])
+        for number, (_, target, writable) in sorted(enumerate(binds), key=lambda bind: (bind[0] >= given, bind[1][1].count("/"))):
+            if number >= given and _filled(target):
+                continue  # the copy holds it too
+            in_memory = _below(target, [*hidden, *targets]) and not _below(target, kept)
             if not os.path.lexists(target) and not in_memory:
                 _make_room(target)
             _bind(f"{aside}/{number}", target)
@@ -165,6 +174,11 @@ def _bind(source: str, target: str) -> None:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             _write(target, b"")
     kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
+
+
+def _filled(path: str) -> bool:
+    """Whether something is there, beyond the empty place that an earlier start with the same binds has made."""
+    return os.path.islink(path) or (bool(os.listdir(path)) if os.path.isdir(path) else os.path.exists(path) and os.path.getsize(path) > 0)
 
 
 def _make_room(target: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence, Set
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from secondtake.cassettes.errors import BadInput
@@ -66,6 +66,7 @@ async def sealed(
     gateway = Gateway(
         run_dir, order, seal, proxy_port=proxy_port, credential=credential, now_us=now_us, known_hosts=known_hosts
     )  # fmt: skip
+    places = _places(binds, readable)
     try:
         gateway.open()
         await _strongest(gateway, seal, cwd)
@@ -75,6 +76,8 @@ async def sealed(
         yield seal
     finally:
         await gateway.close()
+        for place, within in places:
+            _cleared(place, within)
     for started in gateway.started:
         _check(started)
 
@@ -107,7 +110,8 @@ def _prefix(gateway: Gateway, tier: Tier) -> tuple[str, ...]:
 async def _trial(gateway: Gateway, prefix: Sequence[str], cwd: Path) -> Started:
     before = len(gateway.started)
     child = await asyncio.create_subprocess_exec(
-        *prefix, cwd=cwd if cwd.is_dir() else None, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+        *prefix, cwd=cwd if os.path.isdir(cwd) else None,  # noqa: ASYNC240 - one look, before anything runs
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -141,3 +145,28 @@ def _holes(tier: Tier, *, own_processes: bool) -> tuple[str, ...]:
             "attempts are refused without being seen",
         )
     return () if own_processes else ("the agent sees the other processes of its user",)
+
+
+def _places(binds: Sequence[Bind], readable: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Where an empty place will be made in a copy, so that what is readable below its target can stand there; and what holds it already."""
+    found = []
+    for path in readable:
+        for bind in binds:
+            if path.is_relative_to(bind.target) and path != bind.target:
+                place = bind.source / path.relative_to(bind.target)
+                if not place.exists():
+                    found.append((place, next(above for above in place.parents if above.exists())))
+    return found
+
+
+def _cleared(place: Path, within: Path) -> None:
+    """Remove an empty place that was made, and the empty folders up to `within`; what has come to hold something stays."""
+    with suppress(OSError):
+        if place.is_dir():
+            place.rmdir()
+        elif place.stat().st_size == 0:
+            place.unlink()
+        for above in place.parents:
+            if above == within:
+                return
+            above.rmdir()

@@ -82,12 +82,19 @@ class Ran:
         return set(map(str, self.seal.attempts))
 
 
-async def agent(seal: Seal, folder: Path, command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> tuple[Finished, str]:
+async def agent(
+    seal: Seal, folder: Path, command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any
+) -> tuple[Finished, str]:
     """Run a command behind the seal's prefix."""
     output = folder / f"out-{time.monotonic_ns()}"
     with output.open("wb") as file:
         finished = await launch(
-            (*seal.prefix, *command), env={**ENV, **(env or {})}, stdout=file, stderr=file, forward_signals=False, **{"cwd": folder, **options}
+            (*seal.prefix, *command),
+            env={**ENV, **(env or {})},
+            stdout=file,
+            stderr=file,
+            forward_signals=False,
+            **{"cwd": folder, **options},
         )
     return finished, output.read_text(errors="replace")
 
@@ -165,8 +172,10 @@ class Host:
                 with contextlib.suppress(OSError):
                     namespaces.add(str(link.readlink()))
         return cls(
-            Path("/proc/self/mountinfo").read_text(), tuple(sorted(os.listdir("/sys/class/net"))), frozenset(namespaces)
-        )  # fmt: skip
+            Path("/proc/self/mountinfo").read_text(),
+            tuple(sorted(path.name for path in Path("/sys/class/net").iterdir())),
+            frozenset(namespaces),
+        )
 
 
 @contextlib.contextmanager

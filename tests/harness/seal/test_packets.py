@@ -45,7 +45,13 @@ def test_any_bytes_are_survived(packet: bytes) -> None:
 
 def test_the_machines_own_addresses_are_read(tmp_path: Path) -> None:
     """A server on one of them is the agent's own."""
-    lines = ["     +-- 192.0.2.0/24 2 0 2", "        |-- 192.0.2.0", "           /24 link UNICAST", "        |-- 192.0.2.9", "           /32 host LOCAL"]
+    lines = [
+        "     +-- 192.0.2.0/24 2 0 2",
+        "        |-- 192.0.2.0",
+        "           /24 link UNICAST",
+        "        |-- 192.0.2.9",
+        "           /32 host LOCAL",
+    ]
     (tmp_path / "fib_trie").write_text("\n".join(lines))
     (tmp_path / "if_inet6").write_text("20010db8000000000000000000000005 02 40 00 80 eth0\n")
     assert own_addresses(tmp_path) == {"192.0.2.9", "2001:db8::5"}

@@ -90,10 +90,10 @@ except SealBroken as error:
                     self.order["host_port"] = self.proxy_port  # a port that can be reached inside
 
             async with proxy() as standing:
-                with pytest.MonkeyPatch.context() as patch, pytest.raises(SealBroken, match="a loopback port of the host"):
+                with pytest.MonkeyPatch.context() as patch:
                     patch.setattr("secondtake.harness.seal.sealing.Gateway", Leaking)
-                    async with stand(tmp_path, standing.port):
-                        raise AssertionError("nothing may run")
+                    with pytest.raises(SealBroken, match="a loopback port of the host"):
+                        await stand(tmp_path, standing.port).__aenter__()
 
         if run(tmp_path, "/bin/true", tier=None).seal.tier is Tier.SEALED:
             asyncio.run(go())
@@ -144,6 +144,23 @@ class TestBinds:
         assert "Read-only" in ran.out
         assert given.read_text() == "as it was"
 
+    def test_what_is_named_stays_readable_under_a_seeded_home(self, tmp_path: Path) -> None:
+        """DESIGN 6, HOME seed: the trust bundle lies in the real one, and the agent must read it there; nothing else of it is seen."""
+        home, seed = tmp_path / "home", tmp_path / "seed"
+        for folder in (home / "store", seed):
+            folder.mkdir(parents=True)
+        bundle = home / "store/bundle.pem"
+        bundle.write_text("trusted\n")
+        (home / "secret").write_text("x")
+        (seed / ".rc").write_text("seeded\n")
+        code = f"cat {bundle} .rc; echo >> {bundle}; ls -A; ls store"
+        ran = run(tmp_path, "/bin/sh", "-c", code, binds=[Bind(seed, home)], readable=(*PREFIXES, bundle), cwd=home, where=home)
+        assert ran.out.startswith("trusted\nseeded\n")
+        assert "Read-only" in ran.out
+        assert ran.out.endswith("\n.rc\nstore\nbundle.pem\n")
+        assert bundle.read_text() == "trusted\n"
+        assert [path.name for path in seed.iterdir()] == [".rc"]
+
     @pytest.mark.parametrize("target", ["/", "/proc/sys", "relative", "/a/../etc"])
     def test_nothing_is_put_where_it_would_hide_the_machine(self, tmp_path: Path, target: str) -> None:
         """A recorded path is a stranger's word."""
@@ -192,7 +209,11 @@ sys.stdin.readline()
 """
 
         async def go() -> list[set[str]]:
-            async with proxy() as standing, stand(_folder(tmp_path, "a"), standing.port) as one, stand(_folder(tmp_path, "b"), standing.port) as two:
+            async with (
+                proxy() as standing,
+                stand(_folder(tmp_path, "a"), standing.port) as one,
+                stand(_folder(tmp_path, "b"), standing.port) as two,
+            ):
                 if one.tier is not Tier.SEALED:
                     pytest.skip(f"no tier `sealed` here: {'; '.join(one.refused)}")
                 ran = await asyncio.gather(

@@ -1,4 +1,6 @@
-"""Runs a program as another user of this machine, for tests that root runs. A script: `python users.py UID [cover] PATH… -- PROGRAM ARGUMENT…`
+"""Runs a program as another user of this machine, for tests that root runs.
+
+A script: `python users.py UID [cover] PATH… -- PROGRAM ARGUMENT…`
 
 In a mount namespace of its own the PATHs, which the program needs, are made reachable where a folder above is closed to others (a
 Python below root's home). `cover` hides a part of `/proc`.
