@@ -251,7 +251,11 @@ def control(conditions: Conditions) -> tuple[Control, tuple[str, ...]]:
     if conditions.tier not in _FIRM and conditions.tier not in _TIERS:
         open_ended.append(f"seal {conditions.tier or 'none'}: a bypass cannot be excluded")
     partly = [f"{_of(channel, number, 'request')} answered live" for channel, number in sorted(conditions.live.items()) if number]
-    partly += [f"{_of(channel, number, 'request')} missed" for channel, number in sorted(conditions.misses.items()) if number]
+    partly += [
+        f"{_of(channel, number, 'request')} missed"
+        for channel, number in sorted(conditions.misses.items())
+        if number and channel not in _HARMLESS
+    ]
     partly += [f"{_of(tool, number, 'call')} run by the provider" for tool, number in sorted(conditions.tool_effects.items()) if number]
     loose = sorted({(kind, pin) for pin, kind in conditions.pin_classes.items() if kind not in _HELD})
     partly += [f"model {printable(pin, 120)} is held by {kind or 'nothing'} only" for kind, pin in loose]

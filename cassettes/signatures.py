@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from secondtake.cassettes.errors import BadInput, TooLarge
 from secondtake.cassettes.events import Event, EventKind
 from secondtake.cassettes.takes import Signature
+from secondtake.cassettes.testreports import first_red, parse
 
 if TYPE_CHECKING:
     from secondtake.cassettes.takes import Checked
@@ -112,6 +114,20 @@ _ERRORS = (
 
 _NO_ERROR = re.compile(r"^\W*(?:0|no) (?:errors?|failures?|failed)\b|\b0 failed\b|deprecat", re.IGNORECASE)
 LINES = 20_000
+
+
+def first_failing(output: bytes, *, failed: bool, root: str = "", roots: Sequence[str] = ()) -> str:
+    """The first failing test where `output` is a test report; else, where the command `failed`, the first line that names an error.
+
+    `root`: the workspace as the command saw it. `roots`: as for `scrub`.
+    """
+    try:
+        red = first_red(parse(output, root=root))
+    except (BadInput, TooLarge):
+        red = None
+    if red is not None:
+        return named_test(red.id, roots=roots)
+    return error_line(output.decode("utf-8", "replace"), roots=roots) if failed else ""
 
 
 def error_line(output: str, *, roots: Sequence[str] = ()) -> str:

@@ -17,7 +17,7 @@ from secondtake.cassettes.errors import BadInput, RecordedError, TooLarge
 from secondtake.cassettes.misses import printable
 from secondtake.cassettes.redact import Redactor
 from secondtake.cassettes.secrets import known_in_environment
-from secondtake.cassettes.signatures import error_line, named_test, scrub
+from secondtake.cassettes.signatures import error_line, first_failing, named_test, scrub
 from secondtake.cassettes.takes import Checked, Section
 from secondtake.cassettes.testcases import Report, State
 from secondtake.harness.acceptance import changed, commands
@@ -173,13 +173,7 @@ class _Judging:
 
     def _first(self, ended: Ended) -> str:
         """The first failing test where the output is a test report, else the first line that names an error."""
-        try:
-            red = testreports.first_red(testreports.parse(ended.output, root=self._root))
-        except (BadInput, TooLarge):
-            red = None
-        if red is not None:
-            return named_test(red.id, roots=self._scene.roots)
-        return error_line(ended.text, roots=self._scene.roots) if ended.status else ""
+        return first_failing(ended.output, failed=ended.status != 0, root=self._root, roots=self._scene.roots)
 
     @property
     def _root(self) -> str:
@@ -242,6 +236,8 @@ class _Judging:
         counts = ", ".join(f"{number} {state}" for state in State if (number := report.counted(state)))
         told = f"exit {ended.status}; {counts or 'no test'}"
         if wrong:
+            order = {test.id: index for index, test in enumerate(report.tests)}
+            wrong.sort(key=lambda one: order.get(one[0], len(order)))  # what failed first stands first, what is missing last
             more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
             first = named_test(wrong[0][0], roots=self._scene.roots)
             return Said(False, f"{wrong[0][1]}{more}; {told}", ended.exit_class, first, passing=passing)

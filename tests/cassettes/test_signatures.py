@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secondtake.cassettes.events import Event, EventKind
-from secondtake.cassettes.signatures import error_line, exit_class, last_tool, named_test, scrub, signature, stop_reason, tool_class
+from secondtake.cassettes.signatures import (
+    error_line,
+    exit_class,
+    first_failing,
+    last_tool,
+    named_test,
+    scrub,
+    signature,
+    stop_reason,
+    tool_class,
+)
 from secondtake.cassettes.takes import Checked
 
 STOP = Event(EventKind.STOP, 9, 90, None, "m", {"reason": "end", "last_exchange": 5})
@@ -194,3 +204,12 @@ def test_a_tool_that_the_provider_ran_is_not_the_agents_last() -> None:
     """And a log without any has none."""
     log = [event(EventKind.TOOL_CALL, tool="Bash"), event(EventKind.TOOL_CALL, tool="web_search", server_side=True)]
     assert (last_tool(log), last_tool([]), stop_reason([]), stop_reason([STOP])) == ("run", "none", "none", "end")
+
+
+def test_a_failure_is_named_alike_from_the_traffic_and_from_the_check() -> None:
+    """The incident's signature is made of what the agent was told; the take's of what the check's command printed."""
+    printed = b"=== short test summary info ===\nFAILED tests/test_a.py::test_b - assert 41 == 42\n1 failed, 3 passed in 0.12s\n"
+    told = b"Exit code 1\n" + printed
+    assert first_failing(told, failed=True) == first_failing(printed, failed=True) == "tests/test_a.py::test_b"
+    assert first_failing(b"/w/a.c:3: error: no such thing\n", failed=True, roots=["/w"]) == "a.c:N: error: no such thing"
+    assert first_failing(b"warning: error handling is hard\n", failed=False) == ""
