@@ -177,8 +177,10 @@ def begin_take(
     cwd: Path,
     wire: HostRules,
     kind: str = "take",
+    base: str | None = None,
 ) -> Retaking:
-    """Begin to write a take under `name`, or under the recording's name with the next free number. A take never overwrites another.
+    """Begin to write a take under `name`, or under that of `base` (the recording's) with the next free number. A take never
+    overwrites another.
 
     Raises:
         NameTaken, Locked, NotStored, BadInput: it cannot be written, or is not a name.
@@ -205,7 +207,7 @@ def begin_take(
             return Retaking(stage, cassette, cast, stage.store.create(name, meta=meta), begun_s)
         except NameTaken as taken:
             raise NameTaken(str(taken), hint="a take never overwrites another: choose another --as, or leave it out") from taken
-    base = Path(cassette.name).name.removesuffix(".take")
+    base = base or Path(cassette.name).name.removesuffix(".take")
     number = 1
     while True:
         try:

@@ -100,6 +100,8 @@ class Taken:
     why_untraced: str
     """Why commands are known from the model's traffic only; empty where the kernel told."""
     kept: Path | None
+    recording: str
+    """The fixture's cassette, as `Store.open` takes it."""
 
     @property
     def name(self) -> str:
@@ -199,7 +201,7 @@ class Playing:
         actor, redactor = equipment.stage, equipment.redactor
         self.taking = taking = begin_take(
             self.person, self.cassette, self.cast, equipment, port,
-            name=self.part.recast.name, agent=self.agent, cwd=actor.cwd, wire=conditions.wire,
+            name=self.part.recast.name, agent=self.agent, cwd=actor.cwd, wire=conditions.wire, base=fixture.name,
         )  # fmt: skip
         attach(proxy, taking, equipment, port, actor.cwd, conditions.matching)
         watched = await asyncio.to_thread(Watched, self.scene, fixture, taking, redactor)
@@ -244,7 +246,8 @@ class Playing:
         seen = replace(ended.seen, problems=problems, seal=str(performed.tier))
         closed = self.taking.close(seen, ended.outcome, self.agent, self.equipment, said)
         traced_ = ended.collected.traced
-        return Taken(closed, take, attempts, len(traced_.commands), traced_.reason, self.scene.folder if self.conditions.keep else None)
+        kept = self.scene.folder if self.conditions.keep else None
+        return Taken(closed, take, attempts, len(traced_.commands), traced_.reason, kept, str(self.fixture.cassette))
 
     def _surroundings(self) -> Surroundings:
         """What of the take's surroundings is decided here."""

@@ -53,11 +53,11 @@ def command(
     keep: bool,
     matching: Matching,
 ) -> int:
-    """Run one take: the fixture's scene, put back and sealed, with another model in the part.
+    """Run one take of a fixture, sealed and judged.
 
-    The workspace and HOME are restored into a scratch folder and stand at the recorded paths, only the proxy can be reached, and only
-    model calls leave it. What the agent left is judged by the fixture's checks. Exits 0 when the take passed, 102 when it did not, 103
-    when it is contaminated or invalid, 107 when infrastructure ended it.
+    The scene is put back with another model in the part: workspace and HOME are restored into a scratch folder and stand at the recorded
+    paths, only the proxy can be reached, and only model calls leave it. What the agent left is judged by the fixture's checks. Exits 0
+    when the take passed, 102 when it did not, 103 when it is contaminated or invalid, 107 when infrastructure ended it.
     """
     import asyncio
 

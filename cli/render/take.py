@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def taken_lines(taken: Taken, *, again: str) -> Iterator[str]:
         yield ""
         yield visible_line(study([take]))
     yield ""
-    yield visible_line(f"next: secondtake diff {retaken.parent} {taken.name}{again}")
+    yield visible_line(f"next: secondtake diff {shlex.quote(taken.recording)} {taken.name}{again}")
 
 
 def check_line(check: Checked) -> str:
@@ -63,7 +64,7 @@ def taken_fields(taken: Taken) -> dict[str, object]:
     retaken = taken.retaken
     return {
         "name": taken.name,
-        "parent": retaken.parent,
+        "recording": taken.recording,
         "root": retaken.root,
         **encode(taken.take),
         "column": taken.take.column,

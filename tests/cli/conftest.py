@@ -13,6 +13,8 @@ import pytest
 
 from secondtake.cassettes.store import Store
 from secondtake.cli.main import run
+from secondtake.harness.demo import Running, agent_environment, prepare
+from tests.cli.models import AGENT, running
 from tests.cli.scenes import Command, Origin, Proxied, Ran, filtered, keep, sample
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -113,3 +115,22 @@ def proxied() -> Iterator[Callable[..., Proxied]]:
     for each in started:
         each.process.kill()
         each.process.communicate()
+
+
+@pytest.fixture
+def models(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """The scripted provider, trusted, and an agent's environment; the workspace holds the failing repository."""
+    with running(tmp_path) as made:
+        for name, value in agent_environment(dict(os.environ)).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("SSL_CERT_FILE", str(made.ca_path))
+        prepare(here)
+        yield made
+
+
+@pytest.fixture
+def incident(command: Command, models: Running, tmp_path: Path) -> Running:
+    """The hasty model's incident, recorded; the workspace is as it was again."""
+    recorded = command("record", "incident", "--route", models.route, *AGENT)
+    assert recorded.code == 0, recorded.err
+    return models

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from secondtake.cassettes.store import Store
-from secondtake.harness.demo import Running, agent_environment, prepare
-from tests.cli.models import AGENT, CAREFUL, running
+from secondtake.harness.demo import Running, prepare
+from tests.cli.models import AGENT, CAREFUL
 from tests.cli.scenes import Command, Proxied, environment
 
 pytestmark = pytest.mark.loopback
-
-
-@pytest.fixture
-def models(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    """The scripted provider, trusted, and an agent's environment; the workspace holds the failing repository."""
-    with running(tmp_path) as made:
-        for name, value in agent_environment(dict(os.environ)).items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setenv("SSL_CERT_FILE", str(made.ca_path))
-        prepare(here)
-        yield made
-
-
-@pytest.fixture
-def incident(command: Command, models: Running, tmp_path: Path) -> Running:
-    """The hasty model's incident, recorded; the workspace is as it was again."""
-    recorded = command("record", "incident", "--route", models.route, *AGENT)
-    assert recorded.code == 0, recorded.err
-    return models
 
 
 def test_the_careful_model_does_what_the_hasty_one_did_not(command: Command, incident: Running, here: Path, tmp_path: Path) -> None:
