@@ -69,7 +69,7 @@ _PLACES: dict[tuple[bytes, bytes | None], str] = {
 }
 """By a folder and a name in it; None: whatever is below that folder. An empty kind: no credentials."""
 
-_HARMLESS = re.compile(rb"\.(?:example|sample|template|tmpl|dist|defaults?|schema|test|ci)$", re.IGNORECASE)
+_HARMLESS = re.compile(rb"(?:^|\.)(?:example|sample|template|tmpl|dist|defaults?|schema|test|ci)$", re.IGNORECASE)
 _VARIABLE = re.compile(rb"(\s*(?:export\s+)?[A-Za-z_][A-Za-z0-9_.]*\s*=)(.*)", re.DOTALL)
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)
 _HOST = re.compile(rb"(?://|machine\s+|@)(?:[^/\s@\"']*@)?((?:[a-z0-9-]+\.)+[a-z]{2,}|localhost)\b", re.IGNORECASE)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from secondtake.cassettes import artifacts, index, layout, objects, stages, trees
+from secondtake.cassettes import artifacts, index, layout, objects, repositories, stages, trees
 from secondtake.cassettes.cassette import Parts
 from secondtake.cassettes.codec import BodyDecoder
 from secondtake.cassettes.digest import digest_of
@@ -226,31 +226,39 @@ def _object_faults(parts: Parts, digest: Digest, use: _Use, quick: bool) -> Iter
         parts.release(region)
 
 
+_NAMING: Mapping[str, Callable[[bytes], Iterable[Digest]]] = {
+    artifacts.TREE: lambda content: trees.decode(content).blobs(),
+    artifacts.REPOSITORY: lambda content: repositories.decode(content).named(),
+}
+"""Artifacts that name others."""
+
+
 def _artifact_faults(parts: Parts, scanned: Scan, subset: tuple[int, int] | None, quick: bool) -> Iterator[Fault]:
     """Artifacts inside their records, and what trees and the closing record name. The content of others is checked as bodies are."""
     table, frames = scanned.index.artifacts, FrameReader(parts.journal)
     decoder = BodyDecoder(frames.body_at)
     for row in table:
         kind, digest, _ = row.artifact
-        if quick or (kind != artifacts.TREE and not _in(subset, digest)):
+        if quick or (kind not in _NAMING and not _in(subset, digest)):
             continue
         offset = row.at.offset
         try:
             content = artifacts.unpack(frames.at(row.at, Kind.OBJECT)).content
             if content is not None and digest_of(content) != digest:
                 raise Corrupt(f"the {kind} {digest} holds other bytes")
-            if kind != artifacts.TREE:
+            if kind not in _NAMING:
                 continue
             if content is None and row.content_at in (PLAIN_OBJECT, PACKED_OBJECT):
                 content = _object_content(parts, digest, row.content_at == PACKED_OBJECT)
-            named = trees.decode(decoder.decode(row.content_at, digest) if content is None else content).blobs()
+            content = decoder.decode(row.content_at, digest) if content is None else content
+            named = frozenset(_NAMING[kind](content))
         except (RecordedError, OSError) as error:
             if row.content_at == artifacts.INSIDE:  # of others the check of bodies says so
                 yield Fault("artifact_damaged", Severity.ERROR, str(error), offset=offset)
             continue
         for one in sorted(named):
             if table.find(one) is None:
-                yield Fault("artifact_missing", Severity.ERROR, f"the tree {digest} names {one}; no bytes of it are kept", offset=offset)
+                yield Fault("artifact_missing", Severity.ERROR, f"the {kind} {digest} names {one}; no bytes of it are kept", offset=offset)
     yield from _stage_faults(scanned)
 
 

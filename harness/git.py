@@ -70,6 +70,16 @@ class Git:
         """Git in the working tree whose top is `root`; not in one around it."""
         return cls(root, {**hardened(environ), "GIT_CEILING_DIRECTORIES": str(root.resolve().parent)})
 
+    def replacing(self) -> Git:
+        """The same, reading stand-ins for objects that have one (`git replace`)."""
+        return Git(self.root, {name: value for name, value in self.environ.items() if name != "GIT_NO_REPLACE_OBJECTS"})
+
+    def stand_ins(self) -> dict[str, str]:
+        """What stands for objects that are not there: a restored repository has such for those that held credentials."""
+        said = self.ask("for-each-ref", "--format=%(refname) %(objectname)", "refs/replace/").decode().split("\n")
+        pairs = dict(line.removeprefix("refs/replace/").split(" ") for line in said if line)
+        return {name: other for name, other in pairs.items() if self.try_("cat-file", "-e", name) is None}
+
     def ask(self, *args: str, given: bytes | None = None) -> bytes:
         """What git says.
 

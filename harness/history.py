@@ -54,10 +54,24 @@ class Collecting:
     """Collects the objects of one repository."""
 
     def __init__(
-        self, git: Git, keep: Keep, redactor: Redactor, limits: Limits, note: Callable[[str], None], *, judged: frozenset[str]
+        self,
+        git: Git,
+        keep: Keep,
+        redactor: Redactor,
+        limits: Limits,
+        note: Callable[[str], None],
+        *,
+        stand_ins: Mapping[str, str],
+        judged: frozenset[str],
     ) -> None:
-        """Take what to collect with. `judged`: objects that were searched already, as files of the workspace, and hold nothing secret."""
+        """Take what to collect with.
+
+        `stand_ins`: what stands for objects that are not there, by name. `judged`: objects that were searched already, as files of the
+        workspace, and hold nothing secret.
+        """
         self._git = git
+        self._walking = git.replacing() if stand_ins else git
+        self._stand_ins = stand_ins
         self._keep = keep
         self._redactor = redactor
         self._limits = limits
@@ -74,11 +88,10 @@ class Collecting:
         for name in [name for name, size in history.sizes.items() if size > self._limits.file_bytes and history.kinds[name] == "blob"]:
             history.missing.append(name)
             self._note(f"{history.paths[name].decode('utf-8', 'replace')}: too large; also not in the repository's objects")
-        stand_ins = self._stand_ins() if history.missing else {}
-        lost = [name for name in history.missing if name not in stand_ins and history.sizes.get(name, 0) <= self._limits.file_bytes]
+        lost = [name for name in history.missing if name not in self._stand_ins and history.sizes.get(name, 0) <= self._limits.file_bytes]
         if lost:
             self._note(f"{len(lost)} objects of the repository are not here (a partial clone?); they are not captured")
-        replaced, pointers = self._searched(history, stand_ins)
+        replaced, pointers = self._searched(history)
         gone = {*history.missing, *(one.oid for one in replaced)}
         kept = [name for name in history.paths if name not in gone]
         shallow = [name for name, parents in history.commits.items() if any(one not in history.commits for one in parents)]
@@ -102,7 +115,7 @@ class Collecting:
         if head is None:
             return []
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(symref)"
-        said = self._git.ask("for-each-ref", f"--merged={head}", f"--format={fields}")
+        said = self._walking.ask("for-each-ref", f"--merged={head}", f"--format={fields}")
         rows = [line.split("\0") for line in said.decode("utf-8", "surrogateescape").split("\n") if line]
         return [(name, oid, peeled or oid, symref) for name, oid, peeled, symref in rows if name.startswith(_SEEN)]
 
@@ -121,12 +134,12 @@ class Collecting:
     def _history(self, head: str | None, depth: int, wanted: Iterable[str], refs: Sequence[tuple[str, str, str, str]]) -> _History:
         history = _History()
         if head is not None:
-            for line in self._git.ask("rev-list", "--parents", f"--max-count={depth}", head).decode().splitlines():
+            for line in self._walking.ask("rev-list", "--parents", f"--max-count={depth}", head).decode().splitlines():
                 name, *parents = line.split(" ")
                 history.commits[name] = tuple(parents)
             tags = [oid for _, oid, commit, _ in refs if oid != commit and commit in history.commits]
             given = "".join(f"{name}\n" for name in (*history.commits, *tags)).encode()
-            said = self._git.ask("rev-list", "--objects", "--no-walk=unsorted", "--missing=allow-any", "--stdin", given=given)
+            said = self._walking.ask("rev-list", "--objects", "--no-walk=unsorted", "--missing=allow-any", "--stdin", given=given)
             for met in said.split(b"\n"):
                 oid, _, path = met.partition(b" ")
                 if oid:
@@ -160,19 +173,13 @@ class Collecting:
 
     # -- what is in them -----------------------------------------------------------------------------------------------
 
-    def _stand_ins(self) -> Mapping[str, str]:
-        """What stands for objects that are not there: a restored repository has such for those that held credentials."""
-        said = self._git.ask("for-each-ref", "--format=%(refname) %(objectname)", "refs/replace/").decode().split("\n")
-        pairs = (line.removeprefix("refs/replace/").split(" ") for line in said if line)
-        return {name: other for name, other in pairs}  # noqa: C416  # two words a line
-
-    def _searched(self, history: _History, stand_ins: Mapping[str, str]) -> tuple[list[Replaced], frozenset[str]]:
+    def _searched(self, history: _History) -> tuple[list[Replaced], frozenset[str]]:
         """Objects that hold credentials, kept without them; and which are git-lfs pointers."""
         replaced: list[Replaced] = []
         pointers: set[str] = set()
         for name in history.missing:
-            if name in stand_ins:
-                ((_, kind, content),) = self._git.objects([stand_ins[name]])
+            if name in self._stand_ins:
+                ((_, kind, content),) = self._git.objects([self._stand_ins[name]])
                 if content is not None:
                     replaced.append(Replaced(name, kind, self._keep(BLOB, content)))
         absent = set(history.missing)

@@ -106,11 +106,14 @@ class _Capture:
         self.context = context
         self.path = path
         self.tree_root = Path(os.fsdecode(os.fsencode(context.root) + (b"/" + path if path else b"")))
-        self.git = Git.at(self.tree_root, context.environ)
+        self.plain = self.git = Git.at(self.tree_root, context.environ)
         self.entries = context.captured.tree.by_path()
 
     def repository(self) -> Repository:
         """Raises GitFailed, OSError, ValueError."""
+        stand_ins = self.plain.stand_ins()
+        if stand_ins:
+            self.git = self.plain.replacing()
         said = self.git.ask("rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-object-format", "--is-inside-work-tree")
         own, common, object_format, inside = said.decode("utf-8", "surrogateescape").split("\n")[:4]
         if inside != "true":
@@ -119,7 +122,7 @@ class _Capture:
         branch = (self.git.try_("symbolic-ref", "-q", "HEAD") or b"").decode("utf-8", "surrogateescape").strip() or None
         head = (self.git.try_("rev-parse", "-q", "--verify", "HEAD^{commit}") or b"").decode().strip() or None
         index = self._index()
-        objects = self._objects(head, index or ())
+        objects = self._objects(head, index or (), stand_ins)
         self._unfinished()
         pointers, contents = self._lfs(index or (), objects)
         files = tuple((name, digest) for name in FILES if (digest := self._file(name)) is not None)
@@ -261,13 +264,19 @@ class _Capture:
             self.context.note(self.path, f"git-lfs: {len(contents)} files have their content, as files only; .git/lfs is not captured")
         return tuple(pointers), tuple(contents)
 
-    def _objects(self, head: str | None, index: Sequence[Staged]) -> Objects:
+    def _objects(self, head: str | None, index: Sequence[Staged], stand_ins: Mapping[str, str]) -> Objects:
         prefix = self.path + b"/" if self.path else b""
         entries = self.entries
         judged = frozenset(one.oid for one in index if one.clean and entries[prefix + one.path].note == "" and kind_of(one.path) is None)
         context = self.context
         return Collecting(
-            self.git, context.keep, context.redactor, context.limits, lambda message: context.note(self.path, message), judged=judged
+            self.plain,
+            context.keep,
+            context.redactor,
+            context.limits,
+            lambda message: context.note(self.path, message),
+            stand_ins=stand_ins,
+            judged=judged,
         ).collected(head, index)
 
 

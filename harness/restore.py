@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from secondtake.cassettes import git_index, repositories, trees
 from secondtake.cassettes.artifacts import TREE
@@ -39,6 +39,12 @@ _BEFORE_NS = 10_000_000_000
 """Files are dated so long before the restore, or earlier: git would read again what is as new as its index."""
 
 
+class Holds(Protocol):
+    """The part of a cassette that is read here."""
+
+    def artifact(self, digest: Digest) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Restored:
     """What was put back. `notes`: what is not as it was, a line each, escaped for a terminal."""
@@ -49,7 +55,7 @@ class Restored:
 
 
 def restore(
-    cassette: Cassette,
+    cassette: Holds,
     tree: Digest,
     repository: Digest | None,
     into: Path,
@@ -84,7 +90,7 @@ def restore(
 
 
 def _restored(
-    cassette: Cassette, tree: Tree, state: Repositories, into: Path, environ: Mapping[str, str], modified_ns: int | None
+    cassette: Holds, tree: Tree, state: Repositories, into: Path, environ: Mapping[str, str], modified_ns: int | None
 ) -> Restored:
     root = os.fsencode(into)
     latest_ns = os.stat(root).st_mtime_ns - _BEFORE_NS
@@ -113,7 +119,7 @@ def _folders(root: bytes, path: bytes) -> None:
         os.makedirs(root + b"/" + path, mode=0o700, exist_ok=True)
 
 
-def _file(cassette: Cassette, root: bytes, entry: Entry, dated_ns: int, notes: list[str]) -> int:
+def _file(cassette: Holds, root: bytes, entry: Entry, dated_ns: int, notes: list[str]) -> int:
     fd = os.open(root + b"/" + entry.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         if entry.digest is not None:
@@ -143,7 +149,7 @@ class _Putting:
     """One repository being put back."""
 
     def __init__(
-        self, cassette: Cassette, state: Repositories, one: Repository, into: Path, environ: Mapping[str, str], notes: list[str]
+        self, cassette: Holds, state: Repositories, one: Repository, into: Path, environ: Mapping[str, str], notes: list[str]
     ) -> None:
         self.cassette = cassette
         self.one = one
