@@ -49,6 +49,7 @@ CASES = {
     "error-diff-unknown": ("diff", "incident", "incidemt"),
     "error-diff-arms": ("diff", "--arms", "incident", "@last"),
     "error-diff-no-matrix": ("diff", "--arms", "incident"),
+    "error-blame-no-stage": ("blame", "incident", "Makefile"),
     "error-no-answer": ("show", "incident", "4", "--body", "response"),
     "error-body-without-seq": ("show", "incident", "--body", "request"),
     "error-decoded-alone": ("show", "incident", "1", "--decoded"),
