@@ -18,6 +18,7 @@ from secondtake.cassettes.exchange import Answered, Channel, Exchange
 from secondtake.cassettes.misses import printable
 from secondtake.cassettes.signatures import signature
 from secondtake.cassettes.takes import Checked, Control, Outcome, Signature, Take
+from secondtake.cassettes.testcases import words
 
 if TYPE_CHECKING:
     from secondtake.cassettes.adapters.base import Json
@@ -120,7 +121,17 @@ def same(incident: Signature, found: Signature) -> bool:
     """Whether `found` is the incident's failure: each part that the incident names is the same."""
     have = dict(found.parts)
     named = [(name, value) for name, value in incident.parts if value]
-    return bool(named) and all(have.get(name) == value for name, value in named)
+    return bool(named) and all(_alike(name, value, have.get(name, "")) for name, value in named)
+
+
+def _alike(part: str, wanted: str, found: str) -> bool:
+    """Whether one part is the incident's. A test may be named as another of its programs names it, or without its beginning."""
+    if wanted == found:
+        return True
+    if part != "first" or not any(sign in found for sign in ("::", " > ")):
+        return False
+    asked = words(wanted)
+    return words(found)[-len(asked) :] == asked
 
 
 def _unlike(ran: Ran, found: Signature) -> str | None:
@@ -134,7 +145,8 @@ def _unlike(ran: Ran, found: Signature) -> str | None:
     if ran.incident is None or same(ran.incident, found):
         return None
     have = dict(found.parts)
-    unlike = [f"{name} {have.get(name) or 'none'}, not {value}" for name, value in ran.incident.parts if value and have.get(name) != value]
+    parts = [(name, value, have.get(name, "")) for name, value in ran.incident.parts if value]
+    unlike = [f"{name} {found or 'none'}, not {wanted}" for name, wanted, found in parts if not _alike(name, wanted, found)]
     return "; ".join(unlike) or "the incident's signature is empty"
 
 

@@ -96,6 +96,21 @@ class TestOutcome:
             "the fixture does not say what the incident's failure was",
         )
 
+    @pytest.mark.parametrize(
+        ("incident", "found", "alike"),
+        [
+            ("tests/test_a.py::test_b", "tests.test_a::test_b", True),
+            ("test_b", "tests/test_a.py::test_b", True),
+            ("test_b[1]", "tests/test_a.py::test_b[2]", False),
+            ("tests/test_a.py::test_b", "tests/test_b.py::test_b", False),
+            ("error: no", "a.c:N: error: no", False),
+            ("check only src", "check no secrets", False),
+        ],
+    )
+    def test_a_test_is_the_same_however_its_program_writes_it(self, incident: str, found: str, alike: bool) -> None:
+        """The incident was told in text, the take's report is XML; a person wrote the short name."""
+        assert same(Signature.of((("exit", "1"), ("first", incident))), Signature.of((("exit", "1"), ("first", found)))) is alike
+
     def test_a_check_that_could_not_be_judged_does_not_pass(self) -> None:
         """And no acceptance at all passes nothing."""
         made = count(replace(FAILED, checks=(OK, replace(OK, name="b", held=None, evidence="flaky: 1 of 2"))))

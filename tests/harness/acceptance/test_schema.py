@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -181,3 +183,15 @@ def test_a_check_of_tests_may_only_ask_for_the_others() -> None:
     (one,) = read(tomllib.loads(check('run = "x"\nothers = "unbroken"', "tests"))).acceptance.check
     assert isinstance(one, SuiteCheck)
     assert (one.passing, one.others) == ((), "unbroken")
+
+
+def test_the_page_shows_what_is_read() -> None:
+    """docs/acceptance.md: its example is a fixture's, and its table has every kind and no other."""
+    page = (Path(__file__).parents[3] / "docs/acceptance.md").read_text()
+    example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    bundle = read(tomllib.loads(example[1]))
+    assert bundle.failure.signature is not None
+    assert len(bundle.acceptance.check) == 2
+    kinds = page.partition("## Checks")[2].partition("###")[0]
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", kinds, re.MULTILINE)) == set(KINDS)
