@@ -20,9 +20,9 @@ _X32 = 0x40000000
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
-ROOT_KEEPS = sum(1 << number for number in (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 18, 27, 29, 31))
+ROOT_KEEPS = sum(1 << number for number in (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31))
 """What a root agent keeps: power over files and users (chown, dac_override, dac_read_search, fowner, fsetid, kill, setgid, setuid,
-setpcap, net_bind_service, sys_chroot, mknod, audit_write, setfcap), without which tar, apt and git do not behave as they do without us.
+setpcap, net_bind_service, sys_chroot, audit_write, setfcap), without which tar, apt and git do not behave as they do without us.
 None of these reaches the namespaces of the seal."""
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from secondtake.harness.seal.names import AAAA, A, Names, answered
 from secondtake.harness.seal.network import CAPTURED
 from secondtake.harness.seal.packets import own_addresses, seen
-from secondtake.harness.seal.relay import Relay, close, tunnel
+from secondtake.harness.seal.relay import PIECE_BYTES, Relay, close, tunnel
 from secondtake.harness.seal.values import Attempt, Seal
 
 MOST_ATTEMPTS = 10_000
@@ -33,6 +33,7 @@ _PAUSE_S = 0.05
 
 _END_S = 5.0
 _IP_PKTINFO = 8
+_SOL_PACKET, _PACKET_STATISTICS = 263, 6
 
 
 @dataclass(slots=True)
@@ -77,6 +78,7 @@ class Gateway:
         self.own = own_addresses()
         self.nonce = f"{secrets.token_hex(8)}.seal.invalid"
         self.started: list[Started] = []
+        self.buffer = memoryview(bytearray(PIECE_BYTES))
         self.loop = asyncio.get_running_loop()
         self.doors: list[socket.socket] = []
         self.tasks: set[asyncio.Task[None]] = set()
@@ -246,7 +248,7 @@ class Gateway:
             await self.loop.sock_connect(upstream, ("127.0.0.1", self.proxy_port))
             if target is not None and (rest := await tunnel(upstream, *target, self.credential)):
                 await self.loop.sock_sendall(client, rest)
-            relay = Relay(client, upstream)
+            relay = Relay(client, upstream, self.buffer)
             await relay.done
         except OSError:
             return
@@ -322,6 +324,10 @@ class Gateway:
                         continue
                     self.datagrams.add(key)
                 self._attempt(found.kind, found.address, found.port, self.names.of(found.address))
+        # What came faster than it was read is counted by the kernel, since the last time it was asked (packet(7)).
+        _, lost = struct.unpack("=II", started.witness.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
+        if lost:
+            self._attempt("unseen", f"{lost} packets", None, None)
 
     def _attempt(self, kind: str, address: str, port: int | None, name: str | None) -> None:
         if len(self.seal.attempts) < MOST_ATTEMPTS:

@@ -1,8 +1,8 @@
 """The words before a sealed agent's command: `python -I -S inside.py CONTROL TIER [--] PROGRAM [ARGUMENT…]`.
 
 A script of its own. CONTROL is the path of a Unix socket of the gateway, from which it gets its order and to which it hands the sockets
-that are used outside. Without a program it makes the seal, tests it and ends: a trial. Ends with the shell's 126 or 127 where the program cannot
-be executed, and with `NOT_SEALED` where no such seal can be made here; nothing is run then.
+that are used outside. Without a program it makes the seal, tests it and ends: a trial. Ends with the shell's 126 or 127 where the
+program cannot be executed, and with `NOT_SEALED` where no such seal can be made here; nothing is run then.
 """
 
 from __future__ import annotations

@@ -99,10 +99,11 @@ class View:
         return here if os.path.isdir(here) else str(self.order["cwd"])
 
     def _hidden(self) -> list[str]:
+        """A folder that is itself named as readable is left as it is, but for the sockets in it."""
         found: list[str] = []
         for path in (*HIDDEN, self.environ.get("XDG_RUNTIME_DIR", "")):
             real = os.path.realpath(path) if path.startswith("/") else ""
-            if real not in ("", "/") and os.path.isdir(real) and not _below(real, found) and real not in found:
+            if real not in ("", "/", *found, *self.order["readable"]) and os.path.isdir(real) and not _below(real, found):
                 found.append(real)
         return found
 

@@ -35,7 +35,7 @@ _UP_RUNNING = 0x41
 _RTM_NEWROUTE, _REQUEST_ACK_CREATE_EXCL = 24, 0x605
 _TABLE_MAIN, _BOOT, _HOST_SCOPE, _TYPE_LOCAL = 254, 3, 254, 2
 _RTA_OIF, _RTA_PREFSRC = 4, 7
-_IP_PKTINFO, _IPV6_FREEBIND, _SO_ATTACH_FILTER = 8, 78, 26
+_IP_PKTINFO, _IPV6_FREEBIND, _SO_ATTACH_FILTER, _SO_RCVBUFFORCE = 8, 78, 26, 33
 _ETH_P_ALL = 0x0003
 _SYN, _ACK = 0x02, 0x10
 _SEEN_BYTES = 96
@@ -108,8 +108,9 @@ def _witness() -> socket.socket:
     program = witness_filter()
     held = ctypes.create_string_buffer(program, len(program))
     made.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(program) // 8, ctypes.addressof(held)))
-    with contextlib.suppress(OSError):
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    for option in (socket.SO_RCVBUF, _SO_RCVBUFFORCE):
+        with contextlib.suppress(OSError):
+            made.setsockopt(socket.SOL_SOCKET, option, 8 << 20)
     made.bind(("lo", _ETH_P_ALL))
     return made
 
@@ -137,8 +138,12 @@ def witness_filter() -> bytes:
             "tcp four",
             (LOAD_BYTE_AT_X, 13),
             (AND, _SYN | _ACK),
-            (IF_EQUAL, _SYN, "yes"),
+            (IF_EQUAL, _SYN, "opens four"),
             (RETURN, 0),
+            "opens four",
+            (LOAD_HALF_AT_X, 2),
+            *((IF_EQUAL, port, "no") for port in CAPTURED),
+            (RETURN, _SEEN_BYTES),
             "udp four",
             (LOAD_HALF_AT_X, 2),
             (IF_EQUAL, 53, "no"),
@@ -158,12 +163,15 @@ def witness_filter() -> bytes:
             "tcp six",
             (LOAD_BYTE, 40 + 13),
             (AND, _SYN | _ACK),
-            (IF_EQUAL, _SYN, "yes"),
+            (IF_EQUAL, _SYN, "opens six"),
             (RETURN, 0),
+            "opens six",
+            (LOAD_HALF, 40 + 2),
+            *((IF_EQUAL, port, "no") for port in CAPTURED),
+            (RETURN, _SEEN_BYTES),
             "udp six",
             (LOAD_HALF, 40 + 2),
             (IF_EQUAL, 53, "no"),
-            "yes",
             (RETURN, _SEEN_BYTES),
             "no",
             (RETURN, 0),

@@ -19,13 +19,16 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Relay:
-    """Two connected sockets, made one. `done` is set when both directions have ended, or one was reset; both are closed then."""
+    """Two connected sockets, made one. `done` is set when both directions have ended, or one was reset; both are closed then.
 
-    def __init__(self, one: socket.socket, other: socket.socket) -> None:
+    `buffer` holds nothing between two calls, so that all relays of a loop may have the same one.
+    """
+
+    def __init__(self, one: socket.socket, other: socket.socket, buffer: memoryview) -> None:
         self.loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self.loop.create_future()
         self.both = (one, other)
-        self.buffer = memoryview(bytearray(PIECE_BYTES))
+        self.buffer = buffer
         self.open_ways = 2
         for each in self.both:
             each.setblocking(False)

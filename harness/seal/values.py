@@ -48,7 +48,8 @@ class Bind:
 class Attempt:
     """One attempt to reach something beside the proxy. It was refused.
 
-    `kind`: `tcp`, `udp`, or `dns` for a name that the recording does not know. `at_us` is on the clock of the caller; `address` is what
+    `kind`: `tcp`, `udp`, or `ip` for another protocol, `dns` for a name that the recording does not know,
+    `unseen` for more packets than could be read one by one. `at_us` is on the clock of the caller; `address` is what
     was asked for, `name` the name it was given for, if any. `pid` is known to no tier yet.
     """
 

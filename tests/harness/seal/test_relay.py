@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from secondtake.harness.seal.relay import Relay, close, tunnel
+from secondtake.harness.seal.relay import PIECE_BYTES, Relay, close, tunnel
 
 
 @contextlib.asynccontextmanager
@@ -20,7 +20,7 @@ async def relayed() -> AsyncIterator[tuple[socket.socket, socket.socket, Relay]]
         with socket.create_server(("127.0.0.1", 0)) as server:
             one = socket.create_connection(server.getsockname())
             pairs.append((one, server.accept()[0]))
-    relay = Relay(pairs[0][1], pairs[1][1])
+    relay = Relay(pairs[0][1], pairs[1][1], memoryview(bytearray(PIECE_BYTES)))
     for each in (pairs[0][0], pairs[1][0]):
         each.setblocking(False)
     try:
