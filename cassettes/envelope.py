@@ -113,7 +113,7 @@ FIELDS: Mapping[Layer, tuple[Field, ...]] = MappingProxyType(
             Field("cassette", _T, "Merkle root of what is played"),
             Field("hosts", _T, "hosts asked, by channel", outcome=True),
             Field("routes", _M, "hosts whose traffic was sent to another origin"),
-            Field("credentials", _T, "each credential seen: kind, place, host, scope where it can be read; no value", outcome=True),
+            Field("credentials", _T, "credentials used, and variables and files that hold one: kind, place, scope; no value", outcome=True),
             Field("clock", _M, "which time the agent finds"),
             Field("random", _M, "where its randomness comes from"),
         ),

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes.canonical import Json
+from secondtake.cassettes.envelope import UNKNOWN
 from secondtake.cassettes.exchange import Channel, Exchange, Fields, Side
 from secondtake.cassettes.grants import form_of
 from secondtake.cassettes.placeholder import is_placeholder
+from secondtake.cassettes.stages import META, unpack
 from secondtake.harness.toolcalls import content_of, kept_decoded
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ _ACCOUNT_CHARACTERS = 12
 
 
 def used_credentials(cassette: Recorded, meta: Mapping[str, object]) -> Json:
-    """Return what was sent and what was got, each once, and which variables held one while recording.
+    """Return what was sent and what was got, each once, and which variables and files held one while recording.
 
     Raises:
         Corrupt: recorded bytes are damaged.
@@ -48,6 +50,10 @@ def used_credentials(cassette: Recorded, meta: Mapping[str, object]) -> Json:
     return {
         "used": [{"kind": kind, "place": place, "host": host, **scopes.told()} for (kind, place, host), scopes in sorted(found.items())],
         "variables": [*sorted(names)],
+        "files": [
+            {"path": path, "kind": kind, "scope": scope or UNKNOWN}
+            for path, kind, scope, _ in (unpack(meta[META]).credentials if META in meta else ())
+        ],
     }
 
 
@@ -96,8 +102,8 @@ class _Scopes:
     def told(self) -> dict[str, Json]:
         """`unknown` where the traffic does not say."""
         return {
-            "scope": [*sorted(self.scopes)[:_MOST]] if self.scopes else "unknown",
-            "account": [*sorted(self.accounts)] if self.accounts else "unknown",
+            "scope": [*sorted(self.scopes)[:_MOST]] if self.scopes else UNKNOWN,
+            "account": [*sorted(self.accounts)] if self.accounts else UNKNOWN,
         }
 
 

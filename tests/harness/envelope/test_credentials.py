@@ -8,6 +8,7 @@ from typing import Any
 
 from secondtake.cassettes.exchange import Answer, Channel, Redaction, Request, Side
 from secondtake.cassettes.memory import MemoryCassette
+from secondtake.cassettes.stages import Staged
 from secondtake.harness.envelope.credentials import used_credentials
 
 
@@ -63,7 +64,7 @@ def test_what_an_agent_merely_quotes_is_no_credential_in_use() -> None:
     with_redaction(
         cassette, seq, Redaction(Side.REQUEST, "body", 0, 9, "api-key"), Redaction(Side.RESPONSE, "field:set-cookie", 0, 9, "cookie")
     )
-    assert used(cassette) == {"used": [], "variables": []}
+    assert used(cassette) == {"used": [], "variables": [], "files": []}
 
 
 def test_a_scope_that_is_not_said_is_unknown() -> None:
@@ -73,3 +74,12 @@ def test_a_scope_that_is_not_said_is_unknown() -> None:
     with_redaction(cassette, seq, Redaction(Side.REQUEST, "query:key", 0, 1, "api-key"))
     (one,) = used(cassette)["used"]
     assert (one["scope"], one["account"]) == ("unknown", "unknown")
+
+
+def test_a_credential_file_is_there_by_path_kind_and_scope() -> None:
+    """DESIGN 4: credential files are never stored: the envelope keeps path, kind and scope."""
+    staged = Staged(credentials=((".env", "dotenv", "API_KEY, DB_PASSWORD", 40), ("~/.netrc", "netrc", "", 9)))
+    assert used(MemoryCassette(), stage=staged.packed())["files"] == [
+        {"path": ".env", "kind": "dotenv", "scope": "API_KEY, DB_PASSWORD"},
+        {"path": "~/.netrc", "kind": "netrc", "scope": "unknown"},
+    ]
