@@ -53,6 +53,15 @@ def descendants() -> list[int]:
     return found
 
 
+def first_of_a_namespace(process: int) -> bool:
+    """Whether it is process 1 of a process namespace: a seal's own, which ends by itself when the last one inside has ended."""
+    try:
+        with open(f"/proc/{process}/status", "rb") as file:
+            return any(line.startswith(b"NSpid:") and line.split()[-1] == b"1" and len(line.split()) > 2 for line in file)
+    except OSError:
+        return False
+
+
 class Keeper:
     """One agent and all that comes of it."""
 

@@ -241,6 +241,13 @@ class TestEnds:
         """126 and 127."""
         assert run(tmp_path, program, tier=None).finished.status == status
 
+    def test_what_the_agent_leaves_running_is_counted_and_ended(self, tmp_path: Path) -> None:
+        """As without a seal: each daemon is one, process 1 is none."""
+        code = "for each in 1 2 3; do setsid sleep 300 & done; exit 0"
+        with host_unchanged():
+            finished = run(tmp_path, "/bin/sh", "-c", code, tier=None).finished
+        assert (finished.status, finished.strays, finished.left) == (0, 3, 0)
+
     def test_a_time_limit_ends_everything_inside(self, tmp_path: Path) -> None:
         """Issue 5: time-outs end the whole tree, daemons too."""
 
