@@ -30,7 +30,8 @@ _SUMMARY = re.compile(r"=+ short test summary info =+")
 _RULE = re.compile(r"=+ (?:FAILURES|ERRORS|PASSES|XPASSES|XFAILURES|warnings summary.*|short test summary info) =+")
 _SUMMARISED = re.compile(r"(PASSED|FAILED|ERROR|XFAIL|XPASS) (\S.*)")
 _SUBTEST = re.compile(r"SUBFAIL(?:ED)?(?:\[[^\]]*\]|\([^)]*\))* (\S.*)")
-_VERBOSE = re.compile(r"(\S.*?::.*\S) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b(?: \(.*\))?\s*(?:\[ *\d+%\])?")
+_VERBOSE = re.compile(r" (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
+_VERBOSE_REST = re.compile(r"(?: \(.*\))?\s*(?:\[ *\d+%\])?")
 _DISTRIBUTED = re.compile(r"\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S.*)")
 _COUNTS = re.compile(r"(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?|=+ no tests ran in .*")
 
@@ -41,8 +42,8 @@ def pytest(lines: Sequence[str]) -> Report:
     for line in lines:
         if _RULE.fullmatch(line):
             break
-        if (found := _VERBOSE.fullmatch(line)) is not None:
-            verbose.append((found[1], _PYTEST[found[2]]))
+        if (at := line.find("::")) > 0 and (found := _VERBOSE.search(line, at)) and _VERBOSE_REST.fullmatch(line, found.end()):
+            verbose.append((line[: found.start()], _PYTEST[found[1]]))
         elif (found := _DISTRIBUTED.fullmatch(line)) is not None:
             verbose.append((found[2], _PYTEST[found[1]]))
     begin = max((at for at, line in enumerate(lines) if _SUMMARY.fullmatch(line)), default=len(lines))
@@ -196,7 +197,6 @@ def _json(line: str) -> object:
 # ---- cargo ---------------------------------------------------------------------------------------------------------
 
 _CARGO_TARGET = re.compile(r" +(?:Running (?:unittests )?(\S+) \(.*\)|Doc-tests (\S+))")
-_CARGO = re.compile(r"test (\S.*?)(?: - should panic)? \.\.\. (?:.*?)(ok|FAILED|ignored)(?:, .*)?")
 _CARGO_RUNNING = re.compile(r"running (\d+) tests?")
 _CARGO_STATES = {"ok": State.PASSED, "FAILED": State.FAILED, "ignored": State.SKIPPED}
 
@@ -212,9 +212,13 @@ def cargo(lines: Iterable[str]) -> Report:
         elif (running := _CARGO_RUNNING.fullmatch(line)) is not None:
             announced += int(running[1])
             seen = True
-        elif (result := _CARGO.fullmatch(line)) is not None:
-            name = f"{target}::{result[1]}" if target and not result[1].startswith(target) else result[1]
-            found.append((name, _CARGO_STATES[result[2]]))
+        elif line.startswith("test ") and " ... " in line:
+            test, _, rest = line.removeprefix("test ").partition(" ... ")
+            ended = rest.partition(", ")[0]  # `ignored, why`; what the test printed may stand before
+            state = next((state for word, state in _CARGO_STATES.items() if ended.endswith(word)), None)
+            test = test.removesuffix(" - should panic")
+            if state is not None:
+                found.append((f"{target}::{test}" if target and not test.startswith(target) else test, state))
     if not seen:
         raise BadInput("no result of `cargo test`")
     return report("cargo", found, complete=announced == len(found))
@@ -230,7 +234,7 @@ _MARKED = re.compile(rf"( *)([{''.join(_MARKS)}]) (.*)")
 _TOOK = re.compile(r" (?:\(\d[\d.]* ?m?s\)|\d+m?s)(?: \(retry x\d+\))?$")
 _JEST_FILE = re.compile(r"(PASS|FAIL) +(?:\.[\\/])?(\S+)(?: \(.*\))?")
 _VITEST_FILE = re.compile(r" *[❯✓×] (\S+) \(\d+ tests?.*\)(?: \d+m?s)?(?: .*)?")
-_JEST_COUNTS = re.compile(r" *Tests:? +(?=.*\d)(.*)")
+_JEST_COUNTS = re.compile(r" *Tests:? +(\d.*)")
 
 
 def jest(lines: Iterable[str]) -> Report:
@@ -306,8 +310,12 @@ def _as_end(line: str) -> re.Match[str] | None:
 READERS = {"pytest": pytest, "tap": tap, "go": go, "cargo": cargo, "jest": jest, "node": node}
 
 
+LINE_CHARACTERS = 2000
+"""A longer line is cut: no result is that long, and a stranger's may be made to keep a pattern busy."""
+
+
 def printed(text: str) -> Iterator[str]:
     """The lines of what a program printed, without colours and what it overwrote itself."""
     for line in text.split("\n"):
         plain = re.sub(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])", "", line)
-        yield plain.rstrip("\r").rpartition("\r")[2]
+        yield plain.rstrip("\r").rpartition("\r")[2][:LINE_CHARACTERS]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from secondtake.harness.acceptance.scene import Scene
     from secondtake.harness.acceptance.schema import Runs
 
-OUTPUT_BYTES = 64 * 1024 * 1024
+OUTPUT_BYTES = 16 * 1024 * 1024
 """What is kept of a command's output; the rest is read and dropped, so that it can end."""
 
 CANNOT_JUDGE = 125

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from secondtake.cassettes import testreports
 from secondtake.cassettes.errors import BadInput, RecordedError, TooLarge
 from secondtake.cassettes.testcases import State
+from secondtake.cassettes.testlines import READERS
 from secondtake.cassettes.testreports import first_red, joined, parse
 
 SAMPLES = Path(__file__).parents[1] / "samples/reports"
@@ -118,3 +121,33 @@ def test_several_files_are_one_report() -> None:
     one = parse(b'<testsuite><testcase classname="a" name="x"/></testsuite>')
     two = parse(b'<testsuite><testcase classname="b" name="x"><failure/></testcase></testsuite>')
     assert [(test.id, test.state) for test in joined([one, two]).tests] == [("a::x", State.PASSED), ("b::x", State.FAILED)]
+
+
+BUSY = [
+    "x::" * 600 + " PASSED (",
+    "test a" + " ... ok" * 280 + "?",
+    "Tests:" + " " * 1900,
+    "ok" + " " * 1990,
+    "1 a, " * 390 + "x",
+    "#" * 1990,
+    "  ✓ " + "1ms " * 400,
+]
+
+
+@pytest.mark.parametrize("line", BUSY)
+def test_no_line_keeps_a_pattern_busy(line: str) -> None:
+    """Output is a stranger's. A pattern that backtracks takes hours for one of these; the alarm is a hundred times what they take."""
+    content = (f"{line}\n" * 100).encode()
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"still at {line[:20]!r}")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(30)
+    try:
+        for form in ("auto", *READERS):
+            with contextlib.suppress(RecordedError):
+                parse(content, form)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
