@@ -14,6 +14,7 @@ from secondtake.cassettes.diff.layers import Diff, Side
 from secondtake.cassettes.diff.sameness import Sameness
 from secondtake.cassettes.errors import BadInput, NotFound, TooLarge
 from secondtake.cassettes.events import contents, events
+from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.stages import staged
 from secondtake.cassettes.takes import Take
 from secondtake.cassettes.takes import decode as decode_take
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from secondtake.cassettes.cassette import Cassette
     from secondtake.cassettes.events import Event
-    from secondtake.cassettes.exchange import Digest
     from secondtake.cassettes.store import Store
     from secondtake.cassettes.trees import Entry, Tree
 
@@ -79,7 +79,7 @@ def _read(cassette: Cassette) -> _Run:
         cassette.root,
         course.models,
     )
-    return _Run(side, course, commands.by_traffic(course), kernel, _stood(cassette), _account(cassette, course, take))
+    return _Run(side, course, commands.by_traffic(course), kernel, _stood(cassette, take), _account(cassette, course, take))
 
 
 def _events(cassette: Cassette) -> Iterator[Event]:
@@ -105,12 +105,16 @@ def _take(cassette: Cassette) -> Take | None:
     return None if said is None else decode_take(said)
 
 
-def _stood(cassette: Cassette) -> tree.Stood:
-    """The workspace before and after. Raises Corrupt."""
+def _stood(cassette: Cassette, take: Take | None) -> tree.Stood:
+    """The workspace before and after, by the recording's stage, else by what the take names. Raises Corrupt."""
     stage = staged(cassette)
-    if stage is None:
-        return tree.Stood(None, None, lambda _: None)
-    start, final = (None if digest is None else _tree(cassette, digest) for digest in (stage.workspace, stage.final))
+    named = (None, None) if stage is None else (stage.workspace, stage.final)
+    told = ("", "") if take is None else (take.start_tree, take.final_tree)
+    held = {one.digest for one in cassette.artifacts}
+    start, final = (
+        _tree(cassette, digest if digest is not None else Digest(other)) if digest is not None or other in held else None
+        for digest, other in zip(named, told, strict=True)
+    )
     return tree.Stood(start, final, _content(cassette))
 
 

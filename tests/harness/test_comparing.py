@@ -50,6 +50,9 @@ def keep(
             ]
             made.append(writer.keep("tree", trees.encode(trees.tree_of(entries))))
         closing["stage"] = stages.Staged(workspace=made[0], final=made[1], root=f"/ws/{name}").packed()
+    if said is not None and said.final_tree == "kept":
+        kept = writer.keep("tree", trees.encode(trees.tree_of([trees.Entry(b"x", trees.Node.FOLDER, 0o755)])))
+        said = replace(said, start_tree="0" * 64, final_tree=kept)
     if commands:
         writer.keep("exec", execs.encode(commands))
     if said is not None:
@@ -108,6 +111,14 @@ def test_plain_recordings_are_compared_in_what_there_is(store: Store) -> None:
         "tokens": "24",
         "seconds": "2.5",
     }
+
+
+def test_a_take_without_a_stage_of_its_own_stands_on_the_trees_it_names(store: Store) -> None:
+    """Those that its cassette holds."""
+    keep(store, "one", (say("x"),), said=replace(take().take, final_tree="kept"))  # type: ignore[type-var]  # it is one
+    made = compared(store, "one", "one").tree
+    assert made.equivalence is Equivalence.TREES
+    assert made.same_start is None
 
 
 def test_what_is_damaged_is_an_error_and_not_a_difference(store: Store) -> None:
