@@ -55,7 +55,8 @@ class Change:
     label: str
     """As the row is named: `old prompt`, `temperature=0`."""
     value: Json
-    """instructions: {path, sha256}; parameters: an object; tools: names; agent: a command line as words."""
+    """instructions: an object of file, where it is put, and its sha256; parameters: `NAME=JSON` each; tools: those that are left; agent: a
+    command line as words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Arm:
 
     name: str
     model: str
+    """`PIN`, or `REQUESTED=PIN` parted by commas where an agent asks several."""
     provider: str = ""
     """Whose limits it shares: a host. Arms of one provider are paced together."""
     pin_class: str = ""

@@ -70,28 +70,40 @@ class Matrices:
             raise Corrupt(f"the design in {FOLDER}/{matrix} is that of {design.id}")
         return design
 
-    def begin(self, design: Design, *, resume: bool) -> Design:
-        """Seal a design, or with `resume` go on with the one that has its ID. Returns the one that holds, durable on return.
+    def looked_up(self, design: Design, *, resume: bool) -> Design:
+        """The design that is to be run: `design`, or with `resume` the one that has its ID. Nothing is written.
 
-        A resumed design with more repeats is topped up: the new number is added to its looks and sealed. Fewer repeats change nothing.
+        A resumed design with more repeats is topped up: the new number is added to its looks. Fewer repeats change nothing.
 
         Raises:
-            NameTaken: it exists, and was not to be resumed; NotFound: there is none to resume; Corrupt, TooNew, NotStored, BadInput.
+            NameTaken: it exists, and was not to be resumed; NotFound: there is none to resume; Corrupt, TooNew, BadInput.
         """
         matrix = names.check(design.id)
         if self._files.status(self._root / FOLDER / matrix / FILE) is None:
             if resume:
                 raise NotFound(f"no matrix of this design in {self._root}{self._nearest(design)}", hint="leave out --resume to begin it")
-            self._write(design)
             return design
         if not resume:
             raise NameTaken(f"matrix `{matrix}` exists", hint="--resume goes on with it; --as NAME begins another")
         held = self.read(matrix)
         if design.repeats > held.repeats:
             held = replace(held, looks=(*held.looks, design.repeats))
-            self._write(held)
-        # What changes no result is as it is asked for now.
+        # What changes no result is as it is asked for now; sealed it stays as it was.
         return replace(held, jobs=design.jobs, pacing=design.pacing, max_cost=design.max_cost)
+
+    def seal(self, design: Design) -> Design:
+        """Make it durable before the first call: a new design whole, of one that is there only the repeats that were added.
+
+        Returns what is sealed. Raises NotStored, Corrupt, TooNew.
+        """
+        if self._files.status(self._root / FOLDER / design.id / FILE) is None:
+            self._write(design)
+            return design
+        held = self.read(design.id)
+        if design.looks != held.looks:
+            held = replace(held, looks=design.looks)
+            self._write(held)
+        return held
 
     def _nearest(self, design: Design) -> str:
         for matrix in reversed(self.ids()):

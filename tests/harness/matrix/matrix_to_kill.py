@@ -30,7 +30,8 @@ def run(root: Path, report: int) -> None:
 
     store, matrices = Store(root), Matrices(root)
     with matrices.held(MADE.id):
-        held = matrices.begin(MADE, resume=MADE.id in matrices.ids())
+        held = matrices.looked_up(MADE, resume=MADE.id in matrices.ids())
+        matrices.seal(held)
         takes, _ = takes_of(store, held.id)
         names = {summary.name for summary in store.list()}
         asyncio.run(run_cells(held, takes, FakeRunner(store, tell), FakeClock(), taken=names.__contains__))

@@ -18,11 +18,17 @@ from secondtake.cassettes.errors import Corrupt, Locked, NameTaken, NotFound
 from secondtake.cassettes.store import Store
 from secondtake.cassettes.takes import Outcome, encode
 from secondtake.harness.matrix.cells import Named, due, rounds
-from secondtake.harness.matrix.design import Pacing
+from secondtake.harness.matrix.design import Design, Pacing
 from secondtake.harness.matrix.state import Matrices, takes_of
 from tests.harness.matrix.scenes import design, outcome_of, take, take_of
 
 ROOT = Path(__file__).parents[3]
+
+
+def begin(matrices: Matrices, made: Design, *, resume: bool) -> Design:
+    found = matrices.looked_up(made, resume=resume)
+    matrices.seal(found)
+    return found
 
 
 def content_of(matrices: Path, matrix: str) -> bytes:
@@ -33,31 +39,31 @@ def test_a_design_is_sealed_once(tmp_path: Path) -> None:
     """Issue 6: sealed before the first call; it exists after that, and is gone on with only when asked."""
     matrices, made = Matrices(tmp_path), design()
     with pytest.raises(NotFound, match="no matrix of this design"):
-        matrices.begin(made, resume=True)
-    assert matrices.begin(made, resume=False) == made
+        begin(matrices, made, resume=True)
+    assert begin(matrices, made, resume=False) == made
     assert content_of(tmp_path, made.id) == made.content
     with pytest.raises(NameTaken, match="exists"):
-        matrices.begin(made, resume=False)
-    assert matrices.begin(made, resume=True) == made
+        begin(matrices, made, resume=False)
+    assert begin(matrices, made, resume=True) == made
     assert (matrices.ids(), matrices.read(made.id), matrices.resolve("round")) == ([made.id], made, made.id)
 
 
 def test_more_repeats_are_a_further_look_at_the_same_matrix(tmp_path: Path) -> None:
     """DESIGN 6: `--repeats 20` tops up; that somebody looked before stays in the design."""
     matrices = Matrices(tmp_path)
-    matrices.begin(design(), resume=False)
-    held = matrices.begin(design(looks=(9,), jobs=1, pacing=Pacing(3), max_cost=2), resume=True)
+    begin(matrices, design(), resume=False)
+    held = begin(matrices, design(looks=(9,), jobs=1, pacing=Pacing(3), max_cost=2), resume=True)
     assert (held.looks, held.jobs, held.pacing, held.max_cost) == ((4, 9), 1, Pacing(3), 2)
     assert matrices.read(held.id).looks == (4, 9)
-    assert matrices.begin(design(looks=(2,)), resume=True).looks == (4, 9)
+    assert begin(matrices, design(looks=(2,)), resume=True).looks == (4, 9)
 
 
 def test_a_design_that_differs_is_named_by_what_differs(tmp_path: Path) -> None:
     """A person who resumes with another fixture wants to know what changed."""
     matrices = Matrices(tmp_path)
-    matrices.begin(design(), resume=False)
+    begin(matrices, design(), resume=False)
     with pytest.raises(NotFound, match=f"`{design().id}` differs in fixture_digest, seed"):
-        matrices.begin(design(fixture_digest="0" * 64, seed=1), resume=True)
+        begin(matrices, design(fixture_digest="0" * 64, seed=1), resume=True)
     with pytest.raises(NotFound, match="closest"):
         matrices.resolve("roundign")
     with pytest.raises(NotFound):
@@ -67,14 +73,14 @@ def test_a_design_that_differs_is_named_by_what_differs(tmp_path: Path) -> None:
 def test_a_design_that_was_touched_is_damage(tmp_path: Path) -> None:
     """The seal is checked whenever it is read; a design under another's name is none."""
     matrices, made = Matrices(tmp_path), design()
-    matrices.begin(made, resume=False)
+    begin(matrices, made, resume=False)
     path = tmp_path / "matrices" / made.id / "design.json"
     path.write_bytes(made.content.replace(b'"seed":7', b'"seed":8'))
     with pytest.raises(Corrupt, match="is that of"):
         matrices.read(made.id)
     path.write_bytes(made.content[:-9])
     with pytest.raises(Corrupt):
-        matrices.begin(made, resume=True)
+        begin(matrices, made, resume=True)
 
 
 def test_one_process_runs_a_matrix(tmp_path: Path) -> None:
