@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secondtake.cassettes import envelope
+from secondtake.cassettes.canonical import Json
 from secondtake.cassettes.envelope import FIELDS, UNKNOWN, Envelope, Layer, Source, compare, decode, encode, merged, of
 from secondtake.cassettes.errors import BadInput, Corrupt, TooNew
+from secondtake.cassettes.limits import ENVELOPE_BYTES
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -32,9 +34,9 @@ def test_every_layer_has_its_fields_whatever_is_known() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(PLACES), JSON, max_size=5))
-def test_what_is_encoded_is_decoded_again_and_has_one_form(known: dict[tuple[Layer, str], envelope.Json]) -> None:
+def test_what_is_encoded_is_decoded_again_and_has_one_form(known: dict[tuple[Layer, str], Json]) -> None:
     """Issue 5: the fingerprint is over canonical JSON."""
-    layers: dict[Layer, dict[str, envelope.Json]] = {}
+    layers: dict[Layer, dict[str, Json]] = {}
     for (layer, name), value in known.items():
         layers.setdefault(layer, {})[name] = value
     made = of(layers)
@@ -108,7 +110,7 @@ def test_a_merged_envelope_takes_each_field_from_where_it_is_read() -> None:
         encode(of({})).replace(b'"cpus":"unknown"', b'"cpus":NaN'),
         b"\xff",
         b"[" * 100_000,
-        b" " * (envelope.ENVELOPE_BYTES + 1),
+        b" " * (ENVELOPE_BYTES + 1),
     ],
 )
 def test_what_is_no_envelope_is_refused(data: bytes) -> None:
