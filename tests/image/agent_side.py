@@ -1,4 +1,4 @@
-"""Run in the agent's container: what can be reached from there, as one JSON object. Arguments: TCP targets `HOST:PORT`, then `--`, then names."""
+"""Run in the agent's container: what can be reached from there, as JSON. Arguments: TCP targets `HOST:PORT`, `--`, names."""
 
 import errno
 import json
@@ -7,6 +7,7 @@ import socket
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 split = sys.argv.index("--")
 targets, names = sys.argv[1:split], sys.argv[split + 1 :]
@@ -61,9 +62,9 @@ print(
             "udp": {target.rpartition(":")[0]: udp(target.rpartition(":")[0]) for target in targets if "[" not in target},
             "names": {asked: name(asked) for asked in names},
             "web": {url: web(url) for url in os.environ["URLS"].split()},
-            "shared": sorted(os.listdir("/shared")),
+            "shared": sorted(each.name for each in Path("/shared").iterdir()),
             "writable": os.access("/shared", os.W_OK),
-            "store": os.path.exists("/store"),
+            "store": Path("/store").exists(),
         }
     )
 )

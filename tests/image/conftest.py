@@ -33,7 +33,7 @@ def image() -> str:
 @pytest.fixture
 def podman(image: str) -> Iterator[Engine]:
     """An engine that has the image."""
-    with engine(image, cache() / "storage") as made:
+    with engine(image) as made:
         yield made
 
 

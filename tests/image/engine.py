@@ -75,9 +75,8 @@ class Engine:
             "PODMAN_COMPOSE_WARNING_LOGS": "false",
         }
         words = ["nsenter", f"--target={self.holder}", "--mount", "--net", f"--wdns={self.folder}", *command]
-        return subprocess.run(
-            words, env={**os.environ, **settings, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s
-        )
+        env = {**os.environ, **settings, **environment}
+        return subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s)
 
     def podman(self, *words: str) -> subprocess.CompletedProcess[str]:
         return self.run("podman", *words)
@@ -113,12 +112,13 @@ ip link set lo up && echo ready && read end
 
 
 @contextmanager
-def engine(image: str, storage: Path) -> Iterator[Engine]:
+def engine(image: str) -> Iterator[Engine]:
     """Give an engine; ends every container in it."""
     with tempfile.TemporaryDirectory(prefix="secondtake-engine-") as made:
         folder = Path(made)
         (folder / "workspace").mkdir()
-        (folder / "storage.conf").write_text(f'[storage]\ndriver="vfs"\ngraphroot="{storage}"\nrunroot="/run/containers"\n')
+        driver = (cache() / "driver").read_text().strip()
+        (folder / "storage.conf").write_text(f'[storage]\ndriver="{driver}"\ngraphroot="{cache()}/storage"\nrunroot="/run/containers"\n')
         (folder / "containers.conf").write_text(
             # Limits: a sandbox may hold fewer rights than an engine expects of root.
             '[containers]\ncgroups="disabled"\ndefault_ulimits=["nofile=1024:1024","nproc=1000:1000"]\nlog_driver="k8s-file"\n'

@@ -65,7 +65,7 @@ def origin(project: Engine) -> Iterator[list[str]]:
 
 
 def isolated(project: Engine) -> str:
-    """Take the host's address off the inner network, as `gateway_mode_ipv4: isolated` has Docker do. Returns the outer network's gateway."""
+    """Take the host's address off the inner network, as `gateway_mode_ipv4: isolated` has Docker do. Returns the outer one's gateway."""
     links = json.loads(ok(project.run("ip", "-json", "address")))
     addresses = {link["ifname"]: [at["local"] for at in link["addr_info"] if at["family"] == "inet"] for link in links}
     (inner,) = [name for name, held in addresses.items() if f"{INSIDE}.1" in held]
