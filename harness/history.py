@@ -139,13 +139,17 @@ class Collecting:
                 history.commits[name] = tuple(parents)
             tags = [oid for _, oid, commit, _ in refs if oid != commit and commit in history.commits]
             given = "".join(f"{name}\n" for name in (*history.commits, *tags)).encode()
-            said = self._walking.ask("rev-list", "--objects", "--no-walk=unsorted", "--missing=allow-any", "--stdin", given=given)
+            said = self._walking.ask("rev-list", "--objects", "--no-walk=unsorted", "--missing=print", "--stdin", given=given)
             for met in said.split(b"\n"):
                 oid, _, path = met.partition(b" ")
-                if oid:
-                    history.paths.setdefault(oid.decode().lstrip("?"), path)
+                if oid.startswith(b"?"):  # it is not here, and must not be asked for: git would fetch it
+                    history.missing.append(oid.decode()[1:])
+                elif oid:
+                    history.paths.setdefault(oid.decode(), path)
+        absent = set(history.missing)
         for staged in wanted:
-            history.paths.setdefault(staged, b"")
+            if staged not in absent:
+                history.paths.setdefault(staged, b"")
         said = self._git.ask("cat-file", "--batch-check", "--buffer", given="".join(f"{name}\n" for name in history.paths).encode())
         for row in said.decode().splitlines():
             words = row.split(" ")

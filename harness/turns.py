@@ -78,9 +78,11 @@ class Watch:
         self._snapshot: Snapshot | None = None
         self._staged = Staged() if plan is None else Staged(root=redactor.text(str(plan.root)))
         self._requests = 0
-        self._condition = threading.Condition()
+        self.condition = threading.Condition()
         self._arrived: _Arrival | None = None
         self._over = False
+        self.looked = 0
+        """The last model request after whose arrival the workspace was looked at; `condition` is told of each."""
         self._thread = threading.Thread(target=self._look, name="stage", daemon=True)
 
     async def begin(self) -> Staged:
@@ -101,9 +103,9 @@ class Watch:
         self._requests += 1
         if self._snapshot is not None:
             arrival = _Arrival(step, seq, self._redactor.another())
-            with self._condition:
+            with self.condition:
                 self._arrived = arrival
-                self._condition.notify()
+                self.condition.notify_all()
 
     async def end(self) -> Staged:
         """Capture what the agent left, once it has ended."""
@@ -114,9 +116,9 @@ class Watch:
 
     def stop(self) -> None:
         """Stop watching; nothing is captured any more."""
-        with self._condition:
+        with self.condition:
             self._over = True
-            self._condition.notify()
+            self.condition.notify_all()
 
     # From here on everything runs in a thread, one at a time.
 
@@ -175,9 +177,9 @@ class Watch:
 
     def _look(self) -> None:
         while True:
-            with self._condition:
+            with self.condition:
                 while self._arrived is None and not self._over:
-                    self._condition.wait()
+                    self.condition.wait()
                 arrival, self._arrived = self._arrived, None
             if arrival is None:
                 return
@@ -186,6 +188,9 @@ class Watch:
             if tree is not None and tree != self._last():
                 self._staged = replace(self._staged, turns=(*self._staged.turns, Turn(arrival.step, arrival.seq, tree)))
                 self._took(begun_s)
+            with self.condition:
+                self.looked = arrival.seq
+                self.condition.notify_all()
 
     def _end(self, redactor: Redactor) -> None:
         self.stop()

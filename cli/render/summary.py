@@ -31,6 +31,7 @@ def recorded_lines(result: Recorded, *, again: str | None) -> Iterator[str]:
         yield f"  sent {size(result.sent_bytes)}, received {size(result.received_bytes)}"
     if result.root:
         yield f"  root {result.root}"
+    yield from stage_lines(result.staged)
     yield from seal_lines(result.seal)
     yield from problem_lines(result.problems)
     if again is not None and result.verdict is Verdict.CLEAN:
@@ -80,6 +81,7 @@ def recorded_fields(result: Recorded) -> dict[str, object]:
         "received_bytes": result.received_bytes,
         "elapsed_us": result.elapsed_us,
         "seal": result.seal,
+        "stage": stage_fields(result.staged),
         "problems": [problem_fields(problem) for problem in result.problems],
     }
 
