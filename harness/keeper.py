@@ -210,7 +210,9 @@ class Keeper:
             self.end()
 
     def ours(self, process: int) -> bool:
-        """Say whether a process is one that was put beside the agent, and ends by itself after it: a tracer, told by its arguments."""
+        """Say whether a process was put beside the agent and ends by itself after it: a seal's, or a tracer, told by its arguments."""
+        if first_of_a_namespace(process):
+            return True
         if self.order["aside"] is None:
             return False
         try:

@@ -34,6 +34,7 @@ class Outer:
     def __init__(self) -> None:
         self.session = os.getsid(0) == os.getpid()
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
+        self.life = os.pidfd_open(os.getpid())
         self.up, self.down = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
     def run(self, pid: int) -> int:
@@ -115,7 +116,7 @@ def init(
             os._exit(126)
     started(agent)
     signals = kernel.signal_descriptor({signal.SIGCHLD})
-    watched: list[int] = [outer.down.fileno(), control.fileno(), signals]
+    watched: list[int] = [outer.down.fileno(), control.fileno(), outer.life, signals]
     ended, deadline = False, None
     while True:
         wait = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -134,10 +135,13 @@ def init(
                 with contextlib.suppress(OSError):
                     (os.killpg if group else os.kill)(agent, number)
             elif not said:
-                if not ended:
-                    return
                 watched.remove(outer.down.fileno())
-                kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # our parent is the launcher now
+        if outer.life in ready:
+            if not ended:
+                return
+            # Only now: what was said last is read before the process is gone, and we would be ended with it.
+            watched.remove(outer.life)
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # our parent is the launcher now
         if signals in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(signals, _SIGINFO_BYTES * 8)
