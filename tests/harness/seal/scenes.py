@@ -19,6 +19,7 @@ import pytest
 
 from secondtake.harness.launch import Finished, launch
 from secondtake.harness.seal import Seal, Tier, Wanted, sealed
+from secondtake.harness.seal.mounts import HIDDEN
 
 ROOT = Path(__file__).resolve().parents[3]
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
@@ -160,7 +161,8 @@ int main(int count, char **words) {
 class Host:
     """What must be as it was."""
 
-    mounts: str
+    mounts: tuple[str, ...]
+    """Where a seal mounts something; others on the machine may do so elsewhere meanwhile."""
     interfaces: tuple[str, ...]
     descriptors: int
     """Our own: a socket that was made inside would keep its network alive."""
@@ -168,10 +170,14 @@ class Host:
     @classmethod
     def now(cls) -> Host:
         return cls(
-            Path("/proc/self/mountinfo").read_text(),
+            tuple(line for line in Path("/proc/self/mountinfo").read_text().splitlines() if _ours(line.split()[4])),
             tuple(sorted(path.name for path in Path("/sys/class/net").iterdir())),
             len(list(Path("/proc/self/fd").iterdir())),
         )
+
+
+def _ours(place: str) -> bool:
+    return place in {"/", "/proc", "/proc/sys", "/sys", "/etc/resolv.conf", "/dev/null", *HIDDEN} or "pytest-of-" in place
 
 
 @contextlib.contextmanager
