@@ -22,6 +22,7 @@ from secondtake.harness.drivers import AUTO, driver_for
 from secondtake.harness.driving import driven, noted, start_problems
 from secondtake.harness.envelope.capture import Scene, keep_envelope
 from secondtake.harness.equipment import Equipment, dummies, equipped
+from secondtake.harness.eventlog import overheard
 from secondtake.harness.launch import NotStarted
 from secondtake.harness.performing import Performed, Standing, escape_problems, perform
 from secondtake.harness.recording import begin, recording_proxy
@@ -30,11 +31,14 @@ from secondtake.harness.results import SealBroken
 from secondtake.harness.retaking import attach, begin_take, refuse_in_place, retaking_proxy
 from secondtake.harness.running import Ready, run_directory
 from secondtake.harness.seal.values import Wanted
+from secondtake.harness.snapshot import LIMITS
+from secondtake.harness.turns import watched, watching
 from secondtake.proxy import runtime
 from secondtake.proxy.policy import Mode, Pace
 from secondtake.proxy.upstream import former_value
 
 if TYPE_CHECKING:
+    from secondtake.cassettes.events import Event
     from secondtake.cassettes.player import Player
     from secondtake.harness.drivers import Driver
     from secondtake.harness.plan import HostRules, Matching, Naming, Place, Recast, Stage, Where
@@ -49,12 +53,14 @@ async def record_session(
     *,
     driver: str = AUTO,
     seal: str = "off",
+    stage_bytes: int | None = LIMITS.total_bytes,
     started: Callable[[str], None] = lambda _name: None,
     stdout: IO[bytes] | int | None = None,
 ) -> Recorded:
     """Run `agent` behind a recorder. `started` gets the recording's name before the agent starts; `stdout` is the agent's, None ours.
 
-    `driver` is a known agent's name, `auto` (by the program's name) or `none`.
+    `driver` is a known agent's name, `auto` (by the program's name) or `none`. Of the workspace at most `stage_bytes` are captured; None:
+    it is not captured at all.
 
     Raises:
         BadInput: there is no such command; nothing is kept then.
@@ -73,16 +79,20 @@ async def record_session(
             keep_envelope(take.writer.keep, stage, _scene(agent, known, wire, equipment), equipment.redactor)
             proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(port, stage.cwd))
             started(take.writer.name)
-            performed = await perform(
-                agent, equipment, port, Standing(stage.cwd), wanted=Wanted(seal), now_us=proxy.wire.now_us, stdout=stdout
-            )
+            plan = None if stage_bytes is None else watching(stage, known, limit_bytes=stage_bytes)
+            async with watched(plan, take.writer, equipment.redactor, stage) as watch:
+                proxy.wire.on_model = watch.model_request
+                performed = await perform(
+                    agent, equipment, port, Standing(stage.cwd), wanted=Wanted(seal), now_us=proxy.wire.now_us, stdout=stdout
+                )
+                staged = await watch.end()
         except (NotStarted, SealBroken):
             if take is not None:
                 take.discard()
             raise
         finally:
             outcome = await proxy.stop()
-        return took(take.close(outcome, agent, equipment.bundle, performed.finished.status), performed, recording=True)
+        return took(take.close(outcome, agent, equipment.bundle, performed.finished.status, staged), performed, recording=True)
 
 
 async def proxy_record_session(
@@ -124,12 +134,14 @@ async def replay_session(
     matching: Matching = BY_CONTENT,
     keep_going: bool = False,
     asked: Callable[[Player], None] = lambda _player: None,
+    told_events: Callable[[Event], None] | None = None,
     announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
     stdout: IO[bytes] | int | None = None,
 ) -> Replayed:
     """Run `agent` against a cassette. `announce` gets the recorded tool calls before an agent runs in place; `driver` as for a recording.
 
     Soon after a model call that missed the agent is ended, unless `keep_going`. `asked` gets the player before the agent starts, to listen.
+    `told_events` gets what happened, in order, when all is over.
 
     Raises:
         WouldAct: the recorded model calls tools, and no scratch copy was asked for, or they would act outside of it.
@@ -143,7 +155,7 @@ async def replay_session(
         standing = stand(stage, cassette, name, agent, where, announce, cleanup)
         stage = replace(stage, environ={**dummies(told(cassette, "credentials"), stage.environ), **stage.environ})
         other = start_problems(stage, known, agent, cassette)
-        with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment:
+        with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment, overheard(told_events) as writer:
             proxy = replaying_proxy(stage, equipment, cassette, pace, port=0, one_session=True)
             port = await proxy.start()
             try:
@@ -152,7 +164,7 @@ async def replay_session(
                 await proxy.stop()
                 raise
             asked(player)
-            proxy.wire.attach(player=player)
+            proxy.wire.attach(writer=writer, player=player)
             begun_s = stage.monotonic_s()
             stop = stopping.StopOnMiss(stopping.STOP_AFTER_S)
             if not keep_going:
@@ -252,6 +264,8 @@ async def retake_session(
             taking = None
             try:
                 taking = begin_take(stage, cassette, cast, equipment, port, name=recast.name, agent=agent, cwd=standing.cwd, wire=wire)
+                around = replace(_scene(agent, driver_for(agent, driver), wire, equipment), workspace=standing.copy)
+                keep_envelope(taking.writer.keep, stage, around, equipment.redactor)
                 attach(proxy, taking, equipment, port, standing.cwd, matching)
                 cast.retake.on_refusal = stop.soon
                 started(taking.writer.name, cast.labels)
