@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from secondtake.harness.launch import Finished, launch
-from secondtake.harness.tracing import Source, Tracer, traced
+from secondtake.harness.seal import Bind, Tier, Wanted, sealed
+from secondtake.harness.tracing import UNDER, Source, Tracer, traced
 
 STRACE = shutil.which("strace")
 needs_strace = pytest.mark.skipif(STRACE is None, reason="strace is not on this machine")
@@ -103,6 +104,42 @@ class TestTraced:
             assert [one.argv[0] for one in tracer.commands()] == ["sh", "id"]
         finally:
             shutil.rmtree(folder)
+
+    def test_inside_a_seal_the_commands_are_seen_and_what_is_left_is_ended(self, tmp_path: Path) -> None:
+        """D-11 within D6: the seal's words stand first; process numbers are those inside."""
+        for name in ("run", "trace", "workspace"):
+            (tmp_path / name).mkdir()
+        workspace, tracer = tmp_path / "workspace", traced(tmp_path / "trace/log", cwd=tmp_path / "workspace")
+        binds = (Bind(tmp_path / "trace", tmp_path / "trace"), Bind(workspace, workspace))
+        program = "import os, subprocess; subprocess.Popen(['sleep', '3600']); os._exit(5)"
+
+        async def take() -> tuple[Tier, Finished]:
+            server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+            async with (
+                server,
+                sealed(
+                    run_dir=tmp_path / "run",
+                    proxy_port=server.sockets[0].getsockname()[1],
+                    credential=None,
+                    wanted=Wanted.AUTO,
+                    binds=binds,
+                    cwd=workspace,
+                    readable=(UNDER.parent,),
+                    now_us=lambda: 0,
+                ) as seal,
+            ):
+                agent = (*seal.prefix, *tracer.prefix, sys.executable, "-I", "-S", "-c", program)
+                environment = {**os.environ, **seal.environment}
+                return seal.tier, await launch(agent, env=environment, cwd=workspace, aside=str(tracer.log))
+
+        tier, finished = asyncio.run(take())
+        if tier not in {Tier.SEALED, Tier.SEALED_ROOT}:
+            pytest.skip(f"no namespaces here: {tier}")
+        assert (finished.status, finished.strays, finished.left) == (5, 1, 0)
+        seen = tracer.result()
+        assert (seen.source, seen.reason) == (Source.KERNEL, "")
+        assert [one.argv[0] for one in seen.commands] == [sys.executable, "sleep"]
+        assert seen.commands[0].pid < 100
 
     def test_five_hundred_commands_are_all_seen(self, tmp_path: Path) -> None:
         """D-11. What that costs is measured in docs/commands.md, not here."""

@@ -22,6 +22,7 @@ BESIDE = """
 services:
   agent:
     command: [sleep, "600"]
+    stop_signal: SIGKILL
 networks:
   inside:
     # Podman has no such option; the test does what it does: see `isolated`.
