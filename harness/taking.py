@@ -208,7 +208,8 @@ class Playing:
         around = await asyncio.to_thread(envelope_now, actor, self._surroundings(), redactor)
         taking.writer.keep(ENVELOPE, envelopes.encode(around))
         self.started(taking.writer.name)
-        tracer = traced(self.scene.folder / "commands.log", cwd=actor.cwd) if conditions.trace else None
+        log = self.scene.folder / "commands.log"
+        tracer = traced(log, cwd=actor.cwd, elapsed_us=proxy.wire.now_us()) if conditions.trace else None
         performed = await self._acted(acting, proxy, tracer)
         outcome = await proxy.stop()
         if performed.finished.interrupted:

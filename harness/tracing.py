@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -60,7 +61,8 @@ class Tracer:
     refused: str
     """Why there can be none; empty where it was not known beforehand."""
     cwd: str
-    zero_us: int | None = field(default=None)
+    zero_us: int | None = None
+    """When the recording began, in microseconds since 1970 by the machine's clock."""
 
     def commands(self) -> tuple[Command, ...]:
         """Return what was executed, after the end; nothing where tracing was refused."""
@@ -91,7 +93,7 @@ def traced(
     log: Path,
     *,
     cwd: Path | None = None,
-    zero_us: int | None = None,
+    elapsed_us: int | None = None,
     environment: Mapping[str, str] | None = None,
     connections: bool = False,
     strace: str | None = None,
@@ -99,9 +101,10 @@ def traced(
     """Prepare the tracing of one agent.
 
     `log` is written from inside the agent's seal, by a path that must lead to the same file there; it is the agent's to reach
-    where the seal does not hide it, so it corroborates and proves nothing. `cwd`: where the agent starts. `zero_us`: microseconds since
-    1970 when the recording began, by the machine's clock; None counts from the agent's start. `environment`: set for the agent,
-    and not for the tracer (a faked clock). `connections` asks for every `connect` too. A launcher is told of the log as `aside`.
+    where the seal does not hide it, so it corroborates and proves nothing. `cwd`: where the agent starts. `elapsed_us`: for how long
+    the recording has gone on already, so that commands and exchanges have one time axis, which `execs.compare` needs; None counts from
+    the agent's start. `environment`: set for the agent, and not for the tracer (a faked clock). `connections` asks for every `connect`
+    too. A launcher is told of the log as `aside`.
     """
     where = "" if cwd is None else os.fspath(cwd)
     program = strace if strace is not None else shutil.which("strace")
@@ -115,6 +118,8 @@ def traced(
     words += [f"--decode-fds={calls[1]}", "-e", f"trace={calls[0]}", "-e", _QUIET, "-o", str(log)]
     given = [f"{name}={value}" for name, value in (environment or {}).items()]
     prefix = (sys.executable, "-I", "-S", str(UNDER), str(log), str(len(words)), *words, "--", *given, "--")
+    # The tracer writes the machine's time: no other clock would do.
+    zero_us = None if elapsed_us is None else time.time_ns() // 1000 - elapsed_us
     return Tracer(log, prefix, "", where, zero_us)
 
 

@@ -59,10 +59,10 @@ class TestTraced:
     def test_times_are_counted_from_the_recording_s_beginning(self, tmp_path: Path) -> None:
         """One time axis for commands and exchanges."""
         before_us = time.time_ns() // 1000
-        tracer = traced(tmp_path / "log", cwd=tmp_path, zero_us=before_us)
+        tracer = traced(tmp_path / "log", cwd=tmp_path, elapsed_us=5_000_000)
         run(tracer, "true", cwd=tmp_path)
         (one,) = tracer.commands()
-        assert 0 < one.started_us < time.time_ns() // 1000 - before_us
+        assert 5_000_000 < one.started_us < time.time_ns() // 1000 - before_us + 5_000_000
 
     def test_what_the_agent_leaves_is_counted_and_ended_and_the_tracer_is_not_counted(self, tmp_path: Path) -> None:
         """D-06: status and strays are as without us; a background process does not keep the run from its end."""
