@@ -76,8 +76,11 @@ def capture_repositories(
     Never raises for what git or a repository says: it is noted, and the rest is captured.
     """
     context = _Context(root, captured, keep, redactor, limits, environ)
-    folders = {b"": None} if (root / ".git").exists() else {}
-    for path in (*folders, *captured.nested[:_NESTED]):
+    own = (b"",) if (root / ".git").exists() else ()
+    around = None if own else next((folder for folder in root.resolve().parents if (folder / ".git").exists()), None)
+    if around is not None:
+        context.note(b"", f"the git repository around the workspace, {redactor.text(str(around))}")
+    for path in (*own, *captured.nested[:_NESTED]):
         try:
             context.found.append(_Capture(context, path).repository())
         except (GitFailed, OSError, ValueError) as error:

@@ -138,6 +138,27 @@ def test_a_repository_that_cannot_be_read_is_named_and_the_rest_is_captured(tmp_
     assert ignored_folders(work, os.environ) == ()
 
 
+def test_a_workspace_inside_a_larger_repository_is_captured_without_it(tmp_path: Path) -> None:
+    """Issue 5: what is not captured is listed."""
+    work = repository(tmp_path / "work", {"part/a": "1"})
+    found = found_in(work / "part", Kept())
+    assert (found.repositories, found.notes) == (None, (f"the git repository around the workspace, {work}",))
+
+
+def test_line_ends_that_git_converts_are_clean_after_a_restore_too(tmp_path: Path) -> None:
+    """Issue 5: core.autocrlf: the file is not the blob byte for byte, and git says it is unchanged, before and after."""
+    work = repository(tmp_path / "work", {"a": "1\n2\n"})
+    git(work, "config", "core.autocrlf", "true")
+    (work / "a").unlink()
+    git(work, "checkout", "-q", "a")
+    assert (work / "a").read_bytes() == b"1\r\n2\r\n"
+    os.utime(work / "a", (1_600_000_000, 1_600_000_000))
+    git(work, "update-index", "--refresh")
+    restored = back(work, tmp_path / "back")
+    assert (restored / "a").read_bytes() == b"1\r\n2\r\n"
+    assert git(restored, "status", "--porcelain") == b""
+
+
 def test_the_state_is_one_artifact_and_reads_back(tmp_path: Path) -> None:
     """Contract: an artifact of kind `repository`."""
     work = repository(tmp_path / "work", {"a": "1", ".gitignore": "out/\n"})
