@@ -117,6 +117,8 @@ class Design:
     max_cost: float | None = None
     """Of the whole matrix: no take is begun that would likely go beyond."""
     seal: str = "auto"
+    options: tuple[str, ...] = ()
+    """What else may change a result, the same in every arm: rules, channels that stay live, a gateway."""
     created: str = ""
     """ISO 8601; no part of the setting."""
 
@@ -187,6 +189,7 @@ def encode(design: Design) -> dict[str, Json]:
         },
         "max_cost": _real(design.max_cost),
         "seal": design.seal,
+        "options": list(design.options),
         "created": design.created,
     }
 
@@ -246,6 +249,7 @@ def decode(content: bytes) -> Design:
             ),
             max_cost=read.real_or_none("max_cost"),
             seal=read.text("seal"),
+            options=read.texts("options"),
             created=read.text("created"),
         )
     except BadInput as error:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from secondtake.harness.cast import Asking
     from secondtake.harness.fixture import Fixture
     from secondtake.harness.matrix.cells import Named
-    from secondtake.harness.plan import Recast, Stage
+    from secondtake.harness.plan import HostRules, Recast, Stage
 
 FILE_BYTES = 1024 * 1024
 """Of instructions."""
@@ -85,8 +85,8 @@ class Plan:
         )  # fmt: skip
 
 
-def planned(stage: Stage, fixture: Fixture, wanted: Wanted, recast: Recast) -> Plan:
-    """Judge what was typed against the fixture.
+def planned(stage: Stage, fixture: Fixture, wanted: Wanted, recast: Recast, wire: HostRules) -> Plan:
+    """Judge what was typed against the fixture. `recast` and `wire` are what all arms share.
 
     Raises:
         BadInput: a pin is not held fixed, a file cannot be read, a change cannot be made, two arms have one name, a price is missing
@@ -118,10 +118,21 @@ def planned(stage: Stage, fixture: Fixture, wanted: Wanted, recast: Recast) -> P
         limits=Limits(stop.calls, stop.tokens, stop.seconds, stop.cost),
         max_cost=wanted.max_cost,
         seal=wanted.seal,
+        options=options_of(recast, wire),
         created=stage.now().isoformat(timespec="seconds"),
     )
     by_arm = {arm.name: files[arm.change.label] for arm in arms if arm.change is not None and arm.change.axis is Axis.INSTRUCTIONS}
     return Plan(design, by_arm, recorded, stops.prices)
+
+
+def options_of(recast: Recast, wire: HostRules) -> tuple[str, ...]:
+    """What else may change a result, as it is typed."""
+    found = [f"--rule {name}" for name in sorted(set(recast.rules))]
+    found += ["--strip-reasoning"] if recast.strip_reasoning else []
+    found += [f"--gateway {recast.gateway}"] if recast.gateway is not None else []
+    found += [f"--live {channel}" for channel in sorted(set(wire.live))]
+    found += [f"--websocket {wire.websocket}"] if wire.websocket != "refuse" else []
+    return tuple(found)
 
 
 def label_of(name: str) -> str:

@@ -98,15 +98,9 @@ def test_a_matrix_that_was_broken_off_goes_on(command: Command, theatre: Theatre
 def test_axes_are_rows(command: Command, theatre: Theatre, tmp_path: Path) -> None:
     """DESIGN 6: instructions, parameters, tools and agent, one changed thing per arm, named."""
     (tmp_path / "OLD.md").write_text("Be quick.")
-    axes = (
-        "--instructions",
-        f"old prompt={tmp_path / 'OLD.md'}:AGENTS.md",
-        "--parameters",
-        "temperature=0.2",
-        "--parameters",
-        "effort=low",
-    )
-    axes += ("--tools", "read_file,run", "--agent", "codex exec 'fix it'")
+    old = f"old prompt={tmp_path / 'OLD.md'}:AGENTS.md"
+    axes = ["--instructions", old, "--parameters", "temperature=0.2", "--parameters", "effort=low"]
+    axes += ["--tools", "read_file,run", "--agent", "codex exec 'fix it'"]
     said = json.loads(command("matrix", "bill", *MODELS, *axes, "--repeats", "1", "--no-warm-up", "--yes", "--json").out)
     assert [row["arm"] for row in said["rows"]] == [
         HASTY,

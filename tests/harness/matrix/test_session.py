@@ -58,7 +58,7 @@ def _kept(before: Before, agree: bool) -> bool:
 async def _everything(folder: Path) -> Outcome | None:
     async with staged(folder, played=played()) as found:
         wanted = Wanted((HASTY, CAREFUL, BUSY, LIAR), repeats=1, jobs=2, attempts=2, warm_up=False, pacing=Pacing(back_off_s=0))
-        plan = planned(found.scene.stage, found.fixture, wanted, Recast((), allow_unpinned=True))
+        plan = planned(found.scene.stage, found.fixture, wanted, Recast((), allow_unpinned=True), found.scene.rules)
         made = await session(found, plan)
         assert made is not None
         assert told_of(found.scene.stage, plan.design.id, made.ran).report == made.report
@@ -79,8 +79,9 @@ def test_each_take_is_in_the_column_it_belongs_to(tmp_path: Path) -> None:
     assert (rows[BUSY].infrastructure, rows[BUSY].given_up, rows[BUSY].rate.runs) == (2, 1, 0)
     assert (rows[LIAR].invalid, rows[LIAR].rate.runs) == (1, 0)
     assert report.complete
-    assert rows[HASTY].used.model_calls is not None
-    assert rows[HASTY].used.model_calls.median == 4
+    calls = rows[HASTY].used.model_calls
+    assert calls is not None
+    assert calls.median == 4
 
 
 def test_nothing_is_sealed_or_run_that_a_person_did_not_agree_to(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_nothing_is_sealed_or_run_that_a_person_did_not_agree_to(tmp_path: Path)
     async def tried() -> None:
         async with staged(tmp_path) as found:
             stage = found.scene.stage
-            plan = planned(stage, found.fixture, Wanted((HASTY, CAREFUL), repeats=1), Recast(()))
+            plan = planned(stage, found.fixture, Wanted((HASTY, CAREFUL), repeats=1), Recast(()), found.scene.rules)
             runner = FakeRunner(stage.store)
             assert await session(found, plan, agree=False, run=runner) is None
             assert (runner.cells, Matrices(stage.store.root).ids()) == ([], [])
