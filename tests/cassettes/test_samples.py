@@ -6,11 +6,17 @@ from pathlib import Path
 
 from secondtake.cassettes.cassette import State
 from secondtake.cassettes.exchange import Ending
+from secondtake.cassettes.stages import staged
 from secondtake.cassettes.store import Store
+from secondtake.harness.blame import blame
+from secondtake.harness.restore import restored_scratch
+from secondtake.harness.snapshot import capture
 from tests.cassettes.scenes import assert_holds, read_body
+from tests.harness.workspaces import Kept, redactor
 from tests.samples import make_v1
 
 V1 = Path(__file__).parents[1] / "samples" / "v1"
+STAGE = Path(__file__).parents[1] / "samples" / "v1-stage.take"
 
 
 def test_a_store_of_version_1_is_read_whole() -> None:
@@ -40,3 +46,18 @@ def test_a_file_exported_in_version_1_is_opened_and_imported(tmp_path: Path) -> 
     assert store.import_(V1 / "exported.take", "again") == "again"
     with store.open("again") as cassette:
         assert_holds(cassette, *make_v1.WHAT[0])
+
+
+def test_the_stage_of_a_recording_of_version_1_is_restored(tmp_path: Path) -> None:
+    """Issue 5: a workspace that was captured then comes back as it was; made by make_v1_stage.py."""
+    store = Store(tmp_path / "store")
+    assert store.verify(str(STAGE)).faults == ()
+    with store.open(str(STAGE)) as cassette:
+        told = staged(cassette)
+        assert told is not None
+        assert told.final == told.turns[0].tree == "3ac780028df1c6dfe7c19bab9d0def1636e8c5695c76117dd934cd29ddeb13e7"
+        assert [(one.change.path, one.step) for one in blame(cassette, b"new.txt")] == [(b"new.txt", 2)]
+        place = restored_scratch(cassette, tmp_path)
+    assert place == tmp_path / "work"
+    again = capture(place, Kept().keep, redactor())
+    assert again.fingerprint == "98bcca4b602c05c76fc87479fb8beebef66aa20d8765570d11cd4531405bd611"
