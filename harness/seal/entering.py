@@ -115,7 +115,7 @@ def _sealed(control: Control, order: dict[str, Any], command: Sequence[str], tie
     control.ask({"roles": [role for role, _ in made], "holes": _stream_holes()}, [each.fileno() for _, each in made])
     for _, each in made:
         each.close()
-    outer = Outer()
+    outer = _step("pidfd", Outer)
     pid = os.fork()
     if pid:
         control.socket.close()

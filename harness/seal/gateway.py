@@ -254,7 +254,7 @@ class Gateway:
             return
         finally:
             if relay is not None:
-                relay.end(reset=True)
+                relay.end(reset=relay.open_ways == 2)  # who has said its last word has not broken off
             else:
                 close(client, reset=True)
                 close(upstream, reset=True)

@@ -113,9 +113,14 @@ async def _trial(gateway: Gateway, prefix: Sequence[str], cwd: Path) -> Started:
         *prefix, cwd=cwd if os.path.isdir(cwd) else None,  # noqa: ASYNC240 - one look, before anything runs
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for us, and would look like a refusal
     )  # fmt: skip
     try:
         _, errors = await asyncio.wait_for(child.communicate(), _TRIAL_S)
+    except TimeoutError:
+        child.kill()
+        await child.wait()
+        return Started(refused=f"no answer in {_TRIAL_S:.0f} s")
     except BaseException:
         if child.returncode is None:
             child.kill()
@@ -131,9 +136,10 @@ async def _trial(gateway: Gateway, prefix: Sequence[str], cwd: Path) -> Started:
 
 def _check(started: Started) -> None:
     if started.problems:
-        raise SealBroken(
-            f"the seal does not hold ({started.tier}): {'; '.join(started.problems)}", hint="--seal off runs the agent without one"
-        )
+        what = "; ".join(started.problems)
+        raise SealBroken(f"the seal does not hold ({started.tier}): {what}", hint="--seal off runs the agent without one")
+    if started.refused is not None and not started.trial:
+        raise SealBroken(f"the seal could not be made again for the agent ({started.tier}): {started.refused}", hint=_AUTO_OR_OFF)
 
 
 def _holes(tier: Tier, *, own_processes: bool) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ import pytest
 
 from secondtake.cassettes.errors import BadInput
 from secondtake.harness.seal import Bind, SealBroken, Tier, Wanted
+from secondtake.harness.seal.inside import NOT_SEALED
 from tests.harness.processes import Pipe
 from tests.harness.seal.scenes import PREFIXES, PYTHON, ROOT, Host, agent, host_unchanged, needs, proxy, run, stand
 from tests.proxy.world import HOST, World, reply, simple
@@ -96,6 +97,23 @@ except SealBroken as error:
                         await stand(tmp_path, standing.port).__aenter__()
 
         if run(tmp_path, "/bin/true", tier=None).seal.tier is Tier.SEALED:
+            asyncio.run(go())
+
+    def test_a_seal_that_cannot_be_made_again_for_the_agent_is_told(self, tmp_path: Path) -> None:
+        """D-01: what was there for the trial and is gone for the start; the agent does not run without it."""
+        copy = tmp_path / "copy"
+        copy.mkdir()
+
+        async def go() -> str:
+            async with proxy() as standing, stand(tmp_path, standing.port, binds=[Bind(copy, Path("/recorded"))]) as seal:
+                if seal.tier is not Tier.SEALED:
+                    pytest.skip(f"no tier `sealed` here: {'; '.join(seal.refused)}")
+                copy.rmdir()
+                finished, out = await agent(seal, tmp_path, ["/bin/echo", "ran"])
+                assert finished.status == NOT_SEALED
+                return out
+
+        with pytest.raises(SealBroken, match="mounts: No such file or directory"):
             asyncio.run(go())
 
     def test_an_ordinary_user_is_sealed_as_root_is(self) -> None:
