@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from secondtake.cli.exits import exit_of
+from secondtake.cli.exits import Unusable, exit_of
 from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, name_argument, surface_options
 from secondtake.cli.wire import matching_options, pace_option, seal_option, stage_of
 from secondtake.harness.plan import Matching, Where
+
+if TYPE_CHECKING:
+    from secondtake.cassettes.events import Event
 
 
 @click.command("replay", cls=AgentCommand)
@@ -20,6 +27,7 @@ from secondtake.harness.plan import Matching, Where
 )
 @click.option("--in-place", is_flag=True, help="Run here, although the recorded model calls tools; says first what they would do.")
 @click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
+@click.option("--events", "log", metavar="FILE", type=click.Path(path_type=Path), help="Write what happened, in order, as JSON lines.")
 @click.option("--keep-going", is_flag=True, help="Let the agent go on after a model call that missed.")
 @seal_option("auto")
 @matching_options(positional=True)
@@ -34,6 +42,7 @@ def command(
     workspace: Path | None,
     in_place: bool,
     keep: bool,
+    log: Path | None,
     keep_going: bool,
     seal: str,
     matching: Matching,
@@ -64,19 +73,21 @@ def command(
             surface.say(line)
 
     stdout = sys.stderr.fileno() if surface.json else None
-    played = replay_session(
-        stage_of(surface),
-        name,
-        agent,
-        pace=Pace(pace),
-        where=where,
-        matching=matching,
-        keep_going=keep_going,
-        driver=driver,
-        announce=announce,
-        stdout=stdout,
-    )
-    result = asyncio.run(played)
+    with _events(log, name) as told_events:
+        played = replay_session(
+            stage_of(surface),
+            name,
+            agent,
+            pace=Pace(pace),
+            where=where,
+            matching=matching,
+            keep_going=keep_going,
+            driver=driver,
+            told_events=told_events,
+            announce=announce,
+            stdout=stdout,
+        )
+        result = asyncio.run(played)
     code = exit_of(result.verdict, result.agent_status)
     if surface.json:
         from secondtake.cli.render.objects import as_line
@@ -85,3 +96,20 @@ def command(
     for line in replayed_lines(result):
         surface.say(line)
     return code
+
+
+@contextmanager
+def _events(path: Path | None, name: str) -> Iterator[Callable[[Event], None] | None]:
+    """A way to write events, one a line as `events --json` does, to a file for us only; opened before anything runs."""
+    if path is None:
+        yield None
+        return
+    from secondtake.cassettes.events import fields
+    from secondtake.cli.render.objects import as_line
+
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as error:
+        raise Unusable(f"cannot write events to {path}: {error.strerror or error}") from error
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        yield lambda event: print(as_line(fields(event, run_id=name)), file=file)
