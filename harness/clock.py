@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -69,6 +69,12 @@ class Clock:
         """Words directly before the agent's command that give it the clock, where no tracer does."""
         return ("env", *(f"{name}={value}" for name, value in self.environment.items()))
 
+    def real_in(self, programs: Iterable[str]) -> str:
+        """Say which of the programs that ran saw the real time, for a take's list of what was not held; empty where none did."""
+        times = self.seen(map(Path, dict.fromkeys(programs)))
+        names = sorted({Path(program).name for program, seen in times.items() if seen is Time.REAL})
+        return f"the real time was seen by {', '.join(names[:8])}{' and others' if len(names) > 8 else ''}" if names else ""
+
     def seen(self, programs: Iterable[Path]) -> dict[str, Time]:
         """Say for each program that ran which time it saw. A probed one is as probed; of others the file is looked at."""
         probed = {probe.program.resolve(): probe.time for probe in self.probes}
@@ -84,12 +90,13 @@ def frozen(
     environ: Mapping[str, str],
     programs: Sequence[Path] = (),
     *,
-    now: datetime,
+    now: datetime | None = None,
     library: Path | None = None,
 ) -> Clock:
     """Make a clock that shows `start` at the instant `now`, and try it on the interpreters in the agent's PATH.
 
-    `programs`: what else will run, as far as it is known (the agent itself). `library`: libfaketime, None looks for it.
+    `programs`: what else will run, as far as it is known (the agent itself). `now`: by the machine's clock, which the library takes the
+    offset to; None is this instant. `library`: libfaketime, None looks for it.
 
     Raises:
         BadInput: there is no libfaketime, it does not load here, or it would stop the timers of a program.
@@ -99,6 +106,7 @@ def frozen(
         raise BadInput("the clock cannot be faked: libfaketime is not installed", hint="pip install 'secondtake[clock]'")
     if any(character in str(found) for character in ": \t\n"):
         raise BadInput(f"the dynamic linker takes no library from a path with a space or a colon: {found}", hint="install it elsewhere")
+    now = now or datetime.now(UTC)
     preloaded = environ.get("LD_PRELOAD", "")
     environment = {
         "LD_PRELOAD": f"{found}:{preloaded}" if preloaded else str(found),

@@ -7,6 +7,7 @@ before is a cassette without a closing record, and no take.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from secondtake.cassettes import takes
 from secondtake.cassettes.errors import BadInput
 from secondtake.harness import stopping
 from secondtake.harness.cast import Cast, cast_of
+from secondtake.harness.clock import frozen
 from secondtake.harness.collecting import Cell, Collected, Watched, collect, judged, take_of
 from secondtake.harness.drivers import Driver, driver_for
 from secondtake.harness.driving import driven, version_of
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from secondtake.cassettes.envelope import Envelope
     from secondtake.cassettes.takes import Checked, Take
     from secondtake.harness.acceptance.scene import Floor
+    from secondtake.harness.clock import Clock
     from secondtake.harness.fixture import Fixture
     from secondtake.harness.plan import Matching, Stage
     from secondtake.harness.results import Retaken
@@ -208,26 +211,38 @@ class Playing:
         around = await asyncio.to_thread(envelope_now, actor, self._surroundings(), redactor)
         taking.writer.keep(ENVELOPE, envelopes.encode(around))
         self.started(taking.writer.name)
+        clock = await asyncio.to_thread(self._clock, actor)
+        faked = clock.environment if clock is not None else None
         log = self.scene.folder / "commands.log"
-        tracer = traced(log, cwd=actor.cwd, elapsed_us=proxy.wire.now_us()) if conditions.trace else None
-        performed = await self._acted(acting, proxy, tracer)
+        tracer = traced(log, cwd=actor.cwd, elapsed_us=proxy.wire.now_us(), environment=faked) if conditions.trace else None
+        performed = await self._acted(acting, proxy, tracer, clock)
         outcome = await proxy.stop()
         if performed.finished.interrupted:
             raise Interrupted
         ran_in = self.scene.work if conditions.keep else None
         seen = taking.seen(proxy, outcome, self.agent, equipment, performed.finished.status, ran_in)
         collected = await asyncio.to_thread(collect, taking, watched, redactor, tracer)
+        if clock is not None and (real := clock.real_in(command.program for command in collected.traced.commands)):
+            performed = replace(performed, holes=(*performed.holes, real))
         checks = await judged(fixture, acting, self.scene, collected, seen, conditions.floor)
         return Ended(actor, performed, outcome, seen, collected, checks, around)
 
-    async def _acted(self, acting: Acting, proxy: Proxy, tracer: Tracer | None) -> Performed:
+    def _clock(self, actor: Stage) -> Clock | None:
+        """The faked clock, where the fixture asks for the recorded time, and the recording says when it began."""
+        start = recorded_start(self.cassette)
+        if self.fixture.scene.clock != "recorded" or start is None:
+            return None
+        program = shutil.which(self.agent[0], path=actor.environ.get("PATH"))
+        return frozen(start, actor.environ, () if program is None else (Path(program),))
+
+    async def _acted(self, acting: Acting, proxy: Proxy, tracer: Tracer | None, clock: Clock | None) -> Performed:
         stop = stopping.StopOnMiss(stopping.STOP_AFTER_S)
         proxy.wire.on_miss = stop
         self.cast.retake.on_refusal = stop.soon
         try:
             return await acting.run(
                 self.agent,
-                within=tracer.prefix if tracer is not None else (),
+                within=(tracer.prefix if tracer is not None else ()) or (clock.prefix if clock is not None else ()),
                 stdout=self.stdout,
                 stop=stop.event,
                 timeout_s=self.fixture.stop.seconds or LONGEST_S,
