@@ -15,7 +15,7 @@ from secondtake.cli.exits import Exit
 from secondtake.cli.options import Surface, surface_options
 from secondtake.cli.recast import gateway_url
 from secondtake.cli.reports import Files, file_options, show
-from secondtake.cli.wire import host_options, matching_options, seal_option, stage_of
+from secondtake.cli.wire import host_options, live_option, matching_options, seal_option, stage_of
 from secondtake.harness.plan import Bounds, HostRules, Matching, Recast
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @file_options
 @seal_option("auto")
 @matching_options(positional=False)
+@live_option
 @host_options
 @surface_options
 @click.pass_context
@@ -94,9 +95,9 @@ def command(
 ) -> int:
     """Run a fixture with several models, several times each, and compare.
 
-    What differed is said, and how sure that is. The design is sealed before the first call: the arms, how often, the bounds. Every take starts in a fresh workspace. A matrix that was
-    broken off goes on with --resume: what is closed is not run again. Exits 0 when every cell is settled, 103 when some are left, and 107
-    when infrastructure failed every attempt of one.
+    What differed is said, and how sure that is. The design is sealed before the first call: the arms, how often, the bounds. Every take
+    starts in a fresh workspace. A matrix that was broken off goes on with --resume: what is closed is not run again. Exits 0 when every
+    cell is settled, 103 when some are left, and 107 when infrastructure failed every attempt of one.
     """
     import asyncio
 
@@ -139,7 +140,7 @@ def command(
         seal=seal,
         label=check_name(label) if label else None,
     )
-    plan = planned(stage, found, wanted, recast)
+    plan = planned(stage, found, wanted, recast, wire)
     conditions = Conditions(wire=wire, seal=seal, matching=matching)
 
     def told(step: Progress) -> None:
