@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from secondtake.cassettes.divergence import Divergence
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import Answered, Channel
-from secondtake.cassettes.stages import UNSTAGED, Staged
+
+if TYPE_CHECKING:  # the command line loads this module to know its exit codes
+    from secondtake.cassettes.divergence import Divergence
+    from secondtake.cassettes.stages import Staged
 
 
 class WouldAct(RecordedError):
@@ -58,7 +61,7 @@ class Recorded:
     problems: tuple[Problem, ...] = ()
     seal: str = ""
     """The tier it ran in (`harness.seal.Tier`); empty where only the proxy ran."""
-    staged: Staged = UNSTAGED
+    staged: Staged | None = None
     """The workspace as it was captured, and what that took."""
 
     @property

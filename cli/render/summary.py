@@ -53,8 +53,10 @@ TIERS = {
 }
 
 
-def stage_lines(staged: Staged) -> Iterator[str]:
+def stage_lines(staged: Staged | None) -> Iterator[str]:
     """Yield what the capture of the workspace holds, what it took, and what is not in it."""
+    if staged is None:
+        return
     if staged.workspace is not None:
         changed = f", changed after {count(len(staged.turns), 'turn')}" if staged.turns else ""
         yield f"  stage {count(staged.files, 'file')}, {size(staged.size_bytes)} in {duration(round(staged.seconds * 1_000_000))}{changed}"
@@ -64,9 +66,9 @@ def stage_lines(staged: Staged) -> Iterator[str]:
         yield f"  … and {count(len(staged.not_captured) - LISTED, 'more line')} of what was not captured"
 
 
-def stage_fields(staged: Staged) -> Mapping[str, object] | None:
+def stage_fields(staged: Staged | None) -> Mapping[str, object] | None:
     """Return the captured workspace as an object; None where nothing was captured."""
-    return staged.packed() or None
+    return None if staged is None else staged.packed() or None
 
 
 def recorded_fields(result: Recorded) -> dict[str, object]:
