@@ -98,4 +98,7 @@ def command_of(arm: Arm) -> tuple[str, ...] | None:
 
 def done_of(taken: Taken) -> TakeDone:
     """Return what the scheduler wants to know of a take."""
-    return TakeDone(taken.name, taken.take, throttled=any(call.status in THROTTLED for call in taken.retaken.calls))
+    calls = taken.retaken.calls
+    gone = [call.forwarded for call in calls if call.retired]
+    hopeless = f"the provider does not know {gone[0]}, or no longer" if gone else ""
+    return TakeDone(taken.name, taken.take, throttled=any(call.status in THROTTLED for call in calls), hopeless=hopeless)

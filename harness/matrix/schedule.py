@@ -26,6 +26,8 @@ class TakeDone:
     """Its provider answered 429 or 529 at least once, whether or not the take got over it."""
     retry_after_s: float | None = None
     """How long the provider asked to wait, where it said."""
+    hopeless: str = ""
+    """Why no further take of this arm would come to anything: its pin is retired. Empty: go on."""
 
 
 class RunCell(Protocol):
@@ -112,18 +114,26 @@ class _Course:
     providers: dict[str, _Provider] = field(default_factory=dict)
     running: dict[asyncio.Task[TakeDone], Cell] = field(default_factory=dict)
     stopped: str | None = None
+    hopeless: dict[str, str] = field(default_factory=dict)
+    skipped: int = 0
 
     async def phase(self, cells: Sequence[Cell]) -> int:
         """Run cells until none is left or the cost is reached; return how many are left."""
         waiting = list(cells)
         try:
             while (waiting and self.stopped is None) or self.running:
+                self._give_up(waiting)
                 wait_s = self._begin(waiting) if self.stopped is None else None
                 if self.running or wait_s is not None:
                     waiting += await self._next(wait_s)
         finally:
             await self._end()
         return len(waiting)
+
+    def _give_up(self, waiting: list[Cell]) -> None:
+        """Leave out the cells of arms that nothing would come of."""
+        self.skipped += sum(cell.arm.name in self.hopeless for cell in waiting)
+        waiting[:] = [cell for cell in waiting if cell.arm.name not in self.hopeless]
 
     def _begin(self, waiting: list[Cell]) -> float | None:
         """Start what may start; return how long until more may, None where that does not depend on time."""
@@ -183,6 +193,8 @@ class _Course:
         waits_s = self._provider(cell).ended(done, self.clock.now_s(), self.pacing)
         again = done.take.outcome is Outcome.INFRASTRUCTURE and not done.take.invalid and cell.attempt < self.design.attempts
         self.done += not again
+        if done.hopeless:
+            self.hopeless[cell.arm.name] = done.hopeless
         self.report(Progress(named, cell, self.done, self.total, len(self.running), self.spent, waits_s))
         return [replace(cell, attempt=cell.attempt + 1, name="")] if again else []
 
@@ -232,4 +244,6 @@ async def run_cells(
         remaining += await course.phase(counted)
     else:
         remaining += len(counted)
-    return Ran(tuple(course.takes), course.stopped, remaining)
+    reasons = [f"{arm}: {why}" for arm, why in course.hopeless.items()] if course.skipped else []
+    stopped = "; ".join([*([course.stopped] if course.stopped else []), *reasons]) or None
+    return Ran(tuple(course.takes), stopped, remaining + course.skipped)

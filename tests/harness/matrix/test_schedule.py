@@ -32,6 +32,7 @@ class Inert:
         self.begun: list[tuple[float, Cell]] = []
         self.clock = FakeClock()
         self.throttles: dict[tuple[str, int], float | None] = {}
+        self.hopeless: dict[str, str] = {}
 
     async def __call__(self, cell: Cell) -> TakeDone:
         self.begun.append((self.clock.now_s(), cell))
@@ -42,7 +43,7 @@ class Inert:
         throttled = (cell.arm.name, cell.repeat) in self.throttles
         retry_after_s = self.throttles.get((cell.arm.name, cell.repeat))
         made = take_of(cell, self.of(cell), **self.changes)  # type: ignore[operator]
-        return TakeDone(cell.name, made, throttled, retry_after_s)
+        return TakeDone(cell.name, made, throttled, retry_after_s, self.hopeless.get(cell.arm.name, ""))
 
     def run(self, made: Design, takes: tuple[Named, ...] = (), **rest: object) -> Ran:
         return asyncio.run(run_cells(made, takes, self, self.clock, taken=lambda _: False, **rest))  # type: ignore[arg-type]
@@ -149,6 +150,16 @@ def test_a_cost_that_is_unknown_is_not_taken_for_nothing() -> None:
     ran = inert.run(made, (Named("x", replace(known, resources=replace(known.resources, cost=None))),))
     assert ran.takes == ()
     assert ran.stopped == "--max-cost 5: what a take cost is unknown"
+
+
+def test_an_arm_whose_pin_is_gone_is_not_asked_again() -> None:
+    """DESIGN 5: a retired pin is retired, not failed; asking for it fifty times more would say nothing new."""
+    inert = Inert()
+    inert.hopeless["new"] = "the provider does not know new-20260601"
+    ran = inert.run(design(jobs=1, warm_up=False))
+    asked = Counter(cell.arm.name for _, cell in inert.begun)
+    assert asked == {"old": 4, "other": 4, "new": 1}
+    assert (ran.left, ran.stopped) == (3, "new: the provider does not know new-20260601")
 
 
 def test_an_error_of_one_take_stops_the_others_and_is_told() -> None:
