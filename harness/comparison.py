@@ -51,10 +51,11 @@ class Comparison:
     p: float
     """Both directions: twice the smaller."""
     p_adjusted: float
-    """Holm over all arms that are compared."""
+    """Holm over the arms that have a take that counts: of the others nothing is tested."""
     finding: Finding
     more_runs: int | None
-    """How many more runs per arm would tell the seen rates apart in eight cases of ten; None where they are equal or it takes too many."""
+    """How many more runs per arm would tell the seen rates apart in eight cases of ten, with as many arms compared as now; None where they
+    are equal or it takes too many."""
     sentence: str
 
 
@@ -63,18 +64,19 @@ def compare(arms: Sequence[Tally], baseline: Tally) -> tuple[Comparison, ...]:
     worse = [boschloo(arm.passed, arm.runs, baseline.passed, baseline.runs) for arm in arms]
     better = [boschloo(baseline.passed, baseline.runs, arm.passed, arm.runs) for arm in arms]
     both = [two_sided(*one) for one in zip(worse, better, strict=True)]
-    adjusted = holm(both)
+    tested = [number for number, arm in enumerate(arms) if arm.runs and baseline.runs]
+    adjusted = dict(zip(tested, holm([both[number] for number in tested]), strict=True))
     return tuple(
-        _one(arm, baseline, worse[number], better[number], both[number], adjusted[number], several=len(arms) > 1)
+        _one(arm, baseline, worse[number], better[number], both[number], adjusted.get(number, 1.0), tested=len(tested))
         for number, arm in enumerate(arms)
     )
 
 
-def _one(arm: Tally, baseline: Tally, worse: float, better: float, both: float, adjusted: float, *, several: bool) -> Comparison:
+def _one(arm: Tally, baseline: Tally, worse: float, better: float, both: float, adjusted: float, *, tested: int) -> Comparison:
     interval = newcombe(arm.passed, arm.runs, baseline.passed, baseline.runs)
     known = bool(arm.runs and baseline.runs)
     finding = Finding.OPEN if adjusted > ALPHA else Finding.BETTER if better < worse else Finding.WORSE
-    more = _more(arm, baseline) if known and finding is Finding.OPEN else None
+    more = _more(arm, baseline, tested) if known and finding is Finding.OPEN else None
     return Comparison(
         baseline.name,
         arm.rate - baseline.rate if known else None,
@@ -85,12 +87,13 @@ def _one(arm: Tally, baseline: Tally, worse: float, better: float, both: float, 
         adjusted,
         finding,
         more,
-        _sentence(arm, baseline, interval, adjusted, finding, more, several=several),
+        _sentence(arm, baseline, interval, adjusted, finding, more, several=tested > 1),
     )
 
 
-def _more(arm: Tally, baseline: Tally) -> int | None:
-    needed = runs_to_tell(max(arm.rate, baseline.rate), min(arm.rate, baseline.rate), ONE_DIRECTION)
+def _more(arm: Tally, baseline: Tally, tested: int) -> int | None:
+    """The smallest p is multiplied by the number of arms (Holm's first step), so that many runs are enough at any rank."""
+    needed = runs_to_tell(max(arm.rate, baseline.rate), min(arm.rate, baseline.rate), ONE_DIRECTION / tested)
     return None if needed is None else max(1, needed - min(arm.runs, baseline.runs))
 
 
@@ -107,7 +110,7 @@ def _sentence(
     size = f"n={arm.runs}" if arm.runs == baseline.runs else f"n={arm.runs} and {baseline.runs}"
     open_text = f"{counts}: cannot be told apart at {size} ({p_text(adjusted)}); the true difference may be anything {between}."
     if more is not None:
-        return f"{open_text} If the rates are those seen, {more} more runs per arm would decide in 8 cases of 10."
+        return f"{open_text} If the rates are those seen, {more} more run{'' if more == 1 else 's'} per arm would decide in 8 cases of 10."
     if arm.rate != baseline.rate:
         return f"{open_text} If the rates are those seen, it takes more than {MOST_RUNS} runs per arm to decide."
     return open_text

@@ -314,6 +314,9 @@ def _notes(rows: Sequence[Row], design: Design | None, kept: Sequence[Named], co
     for row in rows:
         if row.given_up:
             yield f"{row.arm}: {row.given_up} of {row.planned} cells were given up; infrastructure failed every attempt."
+        for column in (Outcome.CONTAMINATED, Outcome.INFRASTRUCTURE):
+            for reason, number in _counts(one.take.reason for one in row.takes if one.take.column == column):
+                yield f"{row.arm}: {number} {column}, {reason}."
         for reason, number in row.invalid_reasons:
             yield f"{row.arm}: {number} invalid, {reason}."
         if row.unpinned:

@@ -140,8 +140,13 @@ def head_lines(report: Report) -> Iterator[str]:
 def label(report: Report) -> str:
     """The control label with what was not held."""
     if report.label is None:
-        return "no take counts yet"
+        return "no take counts" if report.complete else "no take counts yet"
     return labelled(report.label, [phrase for phrase, _ in report.live])
+
+
+def unlabelled(row: Row) -> str:
+    """What stands in the place of a label."""
+    return "no take counts yet" if row.repeats < row.planned else "no take counts"
 
 
 def tail_lines(report: Report, *, again: str) -> Iterator[str]:
@@ -160,7 +165,7 @@ def tail_lines(report: Report, *, again: str) -> Iterator[str]:
     yield ""
     yield "held"
     for row in report.rows:
-        said = labelled(row.label, [f"{phrase} (in {number})" for phrase, number in row.live]) if row.label else "no take counts yet"
+        said = labelled(row.label, [f"{phrase} (in {number})" for phrase, number in row.live]) if row.label else unlabelled(row)
         yield visible_line(f"  {row.arm}  {said}; seal {counted(row.tiers) or NONE}; clock {counted(row.clocks) or NONE}")
     if report.notes:
         yield ""

@@ -36,7 +36,7 @@ def of_takes(takes: Sequence[Take], *, name: str) -> str:
 
 def _suite(take: Take) -> tuple[dict[str, int], list[str]]:
     asked = [check for check in take.checks if check.section == "acceptance"]
-    name = f"{take.fixture} {take.arm or take.model} {take.repeat}"
+    name = f"{take.fixture} {take.arm or take.model} {take.repeat}{f' attempt {take.attempts}' if take.attempts > 1 else ''}"
     cases = [_case(take, name, check) for check in asked] or [_outcome(take, name)]
     counted = {"tests": len(cases), "failures": 0, "errors": 0, "skipped": 0}
     lines: list[str] = []

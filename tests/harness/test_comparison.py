@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -53,6 +54,22 @@ def test_the_ps_agree_with_scipy_and_statsmodels() -> None:
         assert [found.p for found in made] == pytest.approx(both, abs=1e-6)
         assert [found.p_adjusted for found in made] == pytest.approx(list(multipletests(both, method="holm")[1]), abs=1e-6)
         assert [found.finding is Finding.OPEN for found in made] == [found.p_adjusted > 0.05 for found in made]
+
+
+def test_an_arm_of_which_nothing_counts_makes_no_other_less_sure() -> None:
+    """Nothing is tested there, so nothing is corrected for it; of those that are, each makes more runs necessary."""
+    old, new, none = Tally("old", 0, 3), Tally("new", 3, 3), Tally("none", 0, 0)
+    alone, (among, nothing) = compare([new], old)[0], compare([new, none], old)
+    assert (among.p_adjusted, among.sentence) == (alone.p_adjusted, alone.sentence)
+    assert (nothing.p_adjusted, nothing.finding) == (1.0, Finding.OPEN)
+    old, new = Tally("old", 0, 2), Tally("new", 2, 2)
+    assert compare([new], old)[0].more_runs == 1
+    assert "1 more run per arm would decide" in compare([new], old)[0].sentence
+    several = compare([replace(new, name=f"new {number}") for number in range(4)], old)
+    more = several[0].more_runs
+    assert more is not None
+    runs = 2 + more
+    assert compare([Tally(f"new {number}", runs, runs) for number in range(4)], Tally("old", 0, runs))[0].finding is Finding.BETTER
 
 
 def test_what_a_few_runs_can_show_is_said_before() -> None:

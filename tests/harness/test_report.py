@@ -137,6 +137,13 @@ def test_a_topped_up_matrix_says_so() -> None:
     assert not found.complete
 
 
+def test_why_takes_are_left_out_is_said() -> None:
+    """A reader who sees them in their columns asks why."""
+    found = made("ss", "ci", reason="web was asked for what the cassette does not have")
+    assert "new: 1 contaminated, web was asked for what the cassette does not have." in found.notes
+    assert "new: 1 infrastructure, web was asked for what the cassette does not have." in found.notes
+
+
 def test_the_same_takes_give_the_same_report_in_any_order() -> None:
     """Pure: a matrix that was interrupted ends with the same table."""
     takes = [*arm_takes("old", "sspoc"), *arm_takes("new", "ppsip")]

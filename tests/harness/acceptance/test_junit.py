@@ -73,7 +73,9 @@ def test_a_take_that_does_not_count_is_skipped() -> None:
         replace(FAILED, invalid="mismatch: another model answered"),
         replace(FAILED, checks=(), outcome=Outcome.OTHER),
     ]
-    root = valid(of_takes(takes, name="matrix"))
+    root = valid(of_takes([*takes, replace(takes[0], attempts=2)], name="matrix"))
+    assert root[3].attrib["name"] == f"{root[0].attrib['name']} attempt 2"
+    root.remove(root[3])
     assert [suite.attrib["skipped"] for suite in root] == ["3", "3", "0"]
     assert {case.attrib["message"] for case in root[1].iter("skipped")} == {"mismatch: another model answered"}
     assert root[2].attrib["errors"] == "1"
