@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes import execs
@@ -33,7 +33,6 @@ from secondtake.harness.walking import Limits
 if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
     from secondtake.cassettes.envelope import Envelope
-    from secondtake.cassettes.execs import Command
     from secondtake.cassettes.redact import Redactor
     from secondtake.cassettes.trees import Entry, Tree
     from secondtake.harness.fixture import Fixture
@@ -114,7 +113,7 @@ def collect(taking: Retaking, watched: Watched, redactor: Redactor, tracer: Trac
     final = watched.ended(redactor)
     traced = tracer.result() if tracer is not None else UNTRACED
     if traced.source is Source.KERNEL:
-        taking.writer.keep(EXEC, execs.encode(_without_secrets(command, redactor) for command in traced.commands))
+        taking.writer.keep(EXEC, execs.encode(execs.redacted(traced.commands, redactor.text)))
     stage = Staged(
         workspace=digest_of(encode_tree(watched.start.tree)),
         final=digest_of(encode_tree(final.tree)),
@@ -130,10 +129,6 @@ def collect(taking: Retaking, watched: Watched, redactor: Redactor, tracer: Trac
         changed = [change.after for change in changes(watched.start.tree, final.tree) if change.after is not None]
         after = {one.digest: content for one in changed if one.digest is not None and (content := content_in(kept, one)) is not None}
     return Collected(watched.start.tree, final.tree, stage, traced, log, live, after)
-
-
-def _without_secrets(command: Command, redactor: Redactor) -> Command:
-    return replace(command, argv=tuple(map(redactor.text, command.argv)), cwd=redactor.text(command.cwd))
 
 
 def resources(seen: Retaken, collected: Collected) -> Resources:
