@@ -261,7 +261,7 @@ class Gateway:
 
     def _dns(self, given: socket.socket) -> None:
         """Every datagram that waits; the answer comes from the address that was asked."""
-        for _ in range(64):
+        for _ in range(1024):
             try:
                 query, ancillary, _, peer = given.recvmsg(4096, 256)
             except OSError:

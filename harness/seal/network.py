@@ -30,6 +30,9 @@ from secondtake.harness.seal.bpf import (
 CAPTURED = (443, 80)
 """TCP ports that are taken to the proxy whatever the address."""
 
+NAME_SERVERS = 4
+"""Sockets that take DNS, side by side: some hundred lookups at once overflow one, and a lost one costs its program five seconds."""
+
 _SIOCSIFFLAGS = 0x8914
 _UP_RUNNING = 0x41
 _RTM_NEWROUTE, _REQUEST_ACK_CREATE_EXCL = 24, 0x605
@@ -79,17 +82,30 @@ def open_sockets(proxy_port: int) -> list[tuple[str, socket.socket]]:
     for family, address in everywhere:
         made += [("captured", _listening((address, port), family)) for port in CAPTURED if port != proxy_port]
         made.append(("dns-tcp", _listening((address, 53), family)))
-        answering = socket.socket(family, socket.SOCK_DGRAM)
-        if family == socket.AF_INET6:
-            answering.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            answering.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
-            answering.setsockopt(socket.IPPROTO_IPV6, _IPV6_FREEBIND, 1)
-        else:
-            answering.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
-        answering.bind((address, 53))
-        made.append(("dns-udp", answering))
+        made += [("dns-udp", _answering(address, family)) for _ in range(NAME_SERVERS)]
     made.append(("witness", _witness()))
     return made
+
+
+def _answering(address: str, family: int) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_DGRAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if family == socket.AF_INET6:
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+        made.setsockopt(socket.IPPROTO_IPV6, _IPV6_FREEBIND, 1)
+    else:
+        made.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+    _roomy(made)
+    made.bind((address, 53))
+    return made
+
+
+def _roomy(given: socket.socket) -> None:
+    """Let much wait to be read: as much as any user may ask for, and as root more."""
+    for option in (socket.SO_RCVBUF, _SO_RCVBUFFORCE):
+        with contextlib.suppress(OSError):
+            given.setsockopt(socket.SOL_SOCKET, option, 8 << 20)
 
 
 def _listening(address: tuple[str, int], family: int) -> socket.socket:
@@ -108,9 +124,7 @@ def _witness() -> socket.socket:
     program = witness_filter()
     held = ctypes.create_string_buffer(program, len(program))
     made.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(program) // 8, ctypes.addressof(held)))
-    for option in (socket.SO_RCVBUF, _SO_RCVBUFFORCE):
-        with contextlib.suppress(OSError):
-            made.setsockopt(socket.SOL_SOCKET, option, 8 << 20)
+    _roomy(made)
     made.bind(("lo", _ETH_P_ALL))
     return made
 

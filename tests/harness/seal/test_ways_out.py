@@ -158,6 +158,24 @@ def test_a_name_that_was_not_recorded_is_an_attempt_in_a_replay(tmp_path: Path) 
     assert ran.seal.names == ["known.example", "new.example"]
 
 
+def test_hundreds_of_lookups_at_once_are_all_answered(tmp_path: Path) -> None:
+    """A lost question costs its program five seconds; package managers ask in bursts."""
+    code = """
+import socket, threading
+found = []
+def asks(number):
+    try:
+        found.append(socket.getaddrinfo("n%d.example" % number, 443)[0][4][0])
+    except OSError:
+        pass
+threads = [threading.Thread(target=asks, args=(number,)) for number in range(300)]
+for each in threads: each.start()
+for each in threads: each.join()
+print(len(found), len(set(found)))
+"""
+    assert run(tmp_path, *PYTHON, code).out == "300 300\n"
+
+
 def test_a_server_of_the_agents_own_works_on_loopback(tmp_path: Path) -> None:
     """D-10: and is nobody's business."""
     code = """
