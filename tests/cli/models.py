@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from secondtake.harness.demo import CAREFUL, HASTY, Running, agent_command, provider
-from secondtake.harness.provider import no_pace
+from secondtake.harness.provider import Script, no_pace
 
 __all__ = ["AGENT", "CAREFUL", "HASTY", "running"]
 
@@ -17,13 +17,13 @@ AGENT = ("--", *agent_command())
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Running]:
-    """The provider, answering until the end of the block."""
+def running(folder: Path, played: Script | None = None) -> Iterator[Running]:
+    """The provider, answering until the end of the block. `played` replaces the demo's script."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        context = provider(folder, pace=no_pace)
+        context = provider(folder, pace=no_pace, played=played)
         made = asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(20)
         try:
             yield made
