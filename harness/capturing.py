@@ -129,6 +129,8 @@ class Snapshot:
             if made is not None:
                 known[one.path] = made
                 entries.append(made.entry)
+                if made.entry.note == REDACTED:
+                    notes.add("holds what looks like a credential; it comes back with placeholders", one.path)
                 linked += stat.S_ISREG(one.status.st_mode) and one.status.st_nlink > 1
         if linked:
             notes.add("hard links; each name is a file of its own when restored", b"%d files have other names" % linked)
