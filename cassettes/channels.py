@@ -100,6 +100,8 @@ _GRANT = re.compile(rb"(?:^|&)(?:grant_type=(?:authorization_code|refresh_token|
 
 def classify(request: Request, content: bytes | None = None, *, recognise: Recognise = model_adapter) -> tuple[Channel, str | None]:
     """The channel, and the adapter of a model call. `content` is the body without content codings, None where it is not there yet."""
+    if request.scheme == "stdio":
+        return Channel.MCP, None
     told = marks(request.fields)
     if is_vcs(request, told):
         return Channel.VCS, None

@@ -118,7 +118,7 @@ class Request:
     def url(self) -> str:
         """For people: the absolute URL, default port left out, non-ASCII bytes percent-shown."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        default = {"http": 80, "https": 443}.get(self.scheme)
+        default = {"http": 80, "https": 443, "stdio": 0}.get(self.scheme)
         port = "" if self.port == default else f":{self.port}"
         return f"{self.scheme}://{host}{port}{self.path.decode('ascii', 'backslashreplace')}"
 

@@ -90,6 +90,9 @@ REDACTIONS = 100_000
 SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024
 """One WebSocket message, its fragments joined. A direction with a longer one is kept as bytes from there on."""
 
+MCP_LINE_BYTES = 64 * 1024 * 1024
+"""One message of an MCP server on standard input or output; a longer one is passed on while recording, and not kept."""
+
 SOCKET_MESSAGES = 200_000
 """Messages listed of one upgraded exchange; a turn of a model's socket has a few hundred. Later ones are not kept."""
 

@@ -195,9 +195,16 @@ NO_ALIASES = Aliases()
 
 
 def format_of(path: bytes, document: Json) -> str:
-    """The wire format of a model request by its shape: `anthropic`, `responses`, `gemini`, `chat`, or empty. A path decides ties."""
+    """The wire format by shape: of a model request `anthropic`, `responses`, `gemini` or `chat`, of JSON-RPC `rpc`, or empty.
+
+    A path decides ties.
+    """
+    if isinstance(document, list):
+        return "rpc" if document and all(isinstance(one, dict) and one.get("jsonrpc") == "2.0" for one in document) else ""
     if not isinstance(document, dict):
         return ""
+    if document.get("jsonrpc") == "2.0":
+        return "rpc"
     contents, messages = document.get("contents"), document.get("messages")
     if isinstance(contents, list) and contents and all(isinstance(turn, dict) and "parts" in turn for turn in contents):
         return "gemini"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Protocol
 
+from secondtake.cassettes.as_asked import as_asked
 from secondtake.cassettes.bursts import burst_of
 from secondtake.cassettes.catalogue import IDEMPOTENT, Catalogue, Kept, is_push
 from secondtake.cassettes.channels import classify
@@ -105,9 +106,15 @@ class Session:
             if served is not None:
                 return served
         found = self._further(request, live, search)
+        if isinstance(found, Serve) and found.channel is Channel.MCP and request.method == "POST" and request.scheme != "stdio":
+            found = as_asked(found, self.request_content(found.seq), live.content)
         assert search.compared is not None
         self._player.on_answer(search.compared, search.content, found)
         return found
+
+    def request_content(self, seq: int) -> bytes | None:
+        """The kept body of a recorded request, None where it is too large to hold. Raises NotFound, Corrupt."""
+        return self._catalogue.request_content(self._catalogue.cassette.exchange(seq).request)
 
     def unplayed(self) -> list[Row]:
         """Recorded exchanges that had an answer and were not given, in order of request start.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from secondtake.cassettes.canonical import Json
 from secondtake.cassettes.normalise import Rule, Subject, rules_version
 from secondtake.cassettes.prompts import change_prompts, without_dates, without_project, without_way_home
+from secondtake.cassettes.rpc import without_ids
 
 _USER_DATA = frozenset(("input", "input_schema", "arguments", "args", "parameters", "parametersJsonSchema"))
 """Members whose content belongs to a tool, not to the wire format: a field of the same name inside means something else."""
@@ -223,6 +224,7 @@ RULES: tuple[Rule, ...] = (
     Rule("prompt-date", 1, "the date in a line that an agent writes into its prompts", _has_prompts, _drop_dates),
     Rule("chat-way-home", 1, "the relative way from the workspace to a file of ~/.qwen", _of("chat"), _drop_way_home),
     Rule("gemini-project", 1, "the workspace's name in paths below ~/.gemini/tmp", _of("gemini"), _drop_project),
+    Rule("rpc-ids", 1, "JSON-RPC ids and progress tokens are their sender's own count", _of("rpc"), without_ids),
     Rule("git-capabilities", 1, "agent= and session-id= of git bodies; a push by its ref lines", _is_git_rpc, None, _git_body),
 )
 """Every rule, in the order they are applied."""

@@ -34,6 +34,7 @@ def record_problems(outcome: Outcome, agent: Sequence[str], bundle: Path) -> tup
                 Verdict.DIVERGED,
             )
         )
+    found += [Problem("not-kept", what, None, Verdict.DIVERGED) for what in dict.fromkeys(outcome.unkept)]
     cut = {str(how): number for how, number in outcome.endings.items() if how is not Ending.COMPLETE}
     if cut:
         found.append(Problem("cut-short", f"kept as they were cut short: {_listed(cut)}"))
@@ -75,9 +76,11 @@ def retake_problems(
         message = f"the take is invalid: another model answered than was asked ({who}), in {_steps(wrong)}"
         hint = "a fallback, a router or an advisor of the provider's; `--rule drop-fallbacks` takes them out of the request"
         found.append(Problem("mismatch", message, hint, Verdict.DIVERGED))
-    cut = outcome.answered[Answered.LIVE] - len(calls)
+    cut = outcome.live[Channel.MODEL] - len(calls)
     if cut > 0:  # on a socket there are more calls than requests
         found.append(Problem("cut-short", f"cut short by the agent's leaving, before it could be told who answered: {cut} model calls"))
+    if beside := {str(channel): number for channel, number in outcome.live.items() if channel is not Channel.MODEL}:
+        found.append(Problem("live", f"answered live, as was asked: {_listed(beside)}"))
     found += [Problem("not-swapped", f"a model call was not sent: {why}", None, Verdict.DIVERGED) for why in dict.fromkeys(unswapped)]
     if not calls and not unswapped and stopped is None and outcome.requests:
         found.append(Problem("no-model-call", "no model call left", "the agent asked no model, or all of it was played", Verdict.DIVERGED))

@@ -41,6 +41,7 @@ from secondtake.proxy.refusals import Refusals
 from secondtake.proxy.retake import Retake
 from secondtake.proxy.routes import Route, Routes, choose, spec
 from secondtake.proxy.settings import Settings
+from secondtake.proxy.shims import Shims
 from secondtake.proxy.tape import Tape, Tapes
 from secondtake.proxy.tls import AgentTls, OriginTls
 
@@ -68,7 +69,7 @@ class Wire:
         resolver: addresses.Resolver | None = None,
     ) -> None:
         self.settings = settings
-        self.policy = Policy(settings.mode, settings.quiet_telemetry, settings.strict)
+        self.policy = Policy(settings.mode, settings.quiet_telemetry, settings.strict, settings.live)
         self.redactor = redactor
         self.now_us = now_us
         """Microseconds since this proxy began; never goes back."""
@@ -79,6 +80,8 @@ class Wire:
         self.outcome = Outcome()
         self.on_miss: Callable[[Missed], None] = lambda _missed: None
         """Told of each miss when it is counted, which is before the client is."""
+        self.on_model: Callable[[int], None] = lambda _seq: None
+        """Told of each model request that is recorded, by its number, when its head has come."""
         self.routes = Routes.of(settings.routes)
         self.upstream = settings.upstream
         self.rules = addresses.Rules(loopback=settings.loopback)
@@ -92,6 +95,7 @@ class Wire:
         self._sessions: dict[str, Session] = {}
         self._last_left_us: int | None = None
         self.clients = Clients(self.outcome)
+        self.shims = Shims(self)
         self.attach(writer=writer, player=player)
 
     def attach(self, *, writer: Writer | None = None, player: Player | None = None, aliases: Aliases = NO_ALIASES) -> None:
@@ -300,10 +304,23 @@ class Wire:
         """Why this recording can store nothing any more."""
         return self.outcome.failed
 
+    @property
+    def keeps_played(self) -> bool:
+        """Whether what is played is written as well: on a retake's take, for a replay's events."""
+        return self._tapes is not None
+
     def tape(self, request: Request, channel: Channel, handler: WireHandler) -> Tape:
         """Begin to write one exchange."""
         assert self._tapes is not None
-        return self._tapes.begin(request, channel, handler.tapes)
+        made = self._tapes.begin(request, channel, handler.tapes)
+        if channel is Channel.MODEL:
+            self.on_model(made.seq)
+        return made
+
+    def tape_beside(self, request: Request, channel: Channel, beside: set[Tape]) -> Tape:
+        """The same, for one that outlives the connection it was told on."""
+        assert self._tapes is not None
+        return self._tapes.begin(request, channel, beside)
 
     async def room(self) -> None:
         """Wait while the writer is far behind."""
@@ -322,6 +339,8 @@ class Wire:
         self.outcome.course.answered(told or channel, how)
         self.outcome.requests += 1
         self.outcome.answered[how] += 1
+        if how is Answered.LIVE:
+            self.outcome.live[channel] += 1
         self.outcome.channels[channel] += 1
         self.outcome.reused += reused
 

@@ -12,7 +12,8 @@ from secondtake.cassettes.player import Live as LiveBody
 from secondtake.cassettes.player import Serve
 from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, LENGTH_DIGITS, Delimiter, Framed, frame_response, without_body
 from secondtake.proxy.local import LocalAnswer
-from secondtake.proxy.policy import Collect, Converse, Live, Pace, Refuse
+from secondtake.proxy.policy import Collect, Converse, Hear, Live, Pace, Refuse
+from secondtake.proxy.shims import HOST as SHIM_HOST
 from secondtake.proxy.taps import upgrade_of
 from secondtake.proxy.translate import Head, Traits, Unreadable, request_of
 
@@ -30,7 +31,7 @@ class Arrival:
     """A request and what is done with it. `found` is the cassette's word, where it was asked already; `damage`, where it had none."""
 
     request: Request | None
-    decision: Live | Collect | Converse | Refuse | LocalAnswer
+    decision: Live | Collect | Converse | Hear | Refuse | LocalAnswer
     channel: Channel
     keep_alive: bool
     agree: bool
@@ -64,6 +65,8 @@ def arrive(parent: WireLayer, head: Head) -> Arrival:
         return Arrival(None, wire.refusals.unreadable(str(error)), Channel.WEB, keep_alive, True, traits)
     if connect is None:
         wire.greeted(parent.handler, traits.agents)
+    if request.host == SHIM_HOST:
+        return Arrival(request, Hear(), Channel.MCP, keep_alive, True, traits)
     channel = wire.classify(request)
     upgrade = upgrade_of(wire, parent.handler, request) if traits.upgrades else None
     decision = wire.policy.opening(request, channel, failed=wire.failed is not None, upgrade=upgrade)

@@ -42,6 +42,8 @@ class Outcome:
     requests: int = 0
     answered: Counter[Answered] = field(default_factory=Counter)
     channels: Counter[Channel] = field(default_factory=Counter)
+    live: Counter[Channel] = field(default_factory=Counter)
+    """Of those answered live."""
     endings: Counter[Ending] = field(default_factory=Counter)
     reused: int = 0
     misses: list[Missed] = field(default_factory=list)
@@ -60,6 +62,8 @@ class Outcome:
     """Connections of another user that were refused."""
     blocked: list[str] = field(default_factory=list)
     """What the gate refused to open: in replay, anything at all."""
+    unkept: list[str] = field(default_factory=list)
+    """What was passed on while recording, and could not be kept."""
     damaged: list[str] = field(default_factory=list)
     crashed: list[str] = field(default_factory=list)
     failed: NotStored | None = None
@@ -77,6 +81,7 @@ class Outcome:
             or self.damaged
             or self.crashed
             or self.blocked
+            or self.unkept
             or self.tls_failures
             or self.not_http
             or self.refused["names-disagree"]

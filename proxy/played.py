@@ -49,8 +49,8 @@ class PlayedPart:
         self.found = arrival.found
         self.damage = arrival.damage
         self.tape: Tape | None = None
-        """In a retake: what is played is kept on the take as well, so that the take is whole by itself."""
-        if stream.wire.retake is not None:
+        """In a retake: what is played is kept on the take as well, so that the take is whole by itself. In a replay: for its events."""
+        if stream.wire.keeps_played:
             self.tape = stream.wire.tape(self.request, self.channel, stream.handler)
         self.started_us = stream.wire.now_us()
         self.content: bytearray | None = bytearray()
@@ -236,6 +236,7 @@ class PlayedPart:
         empty = without_body(method, answer.status)
         size = 0 if empty else serve.body.size_bytes
         broken = is_broken(serve)
+        waits = serve.channel is Channel.MCP and method == "GET" and serve.ended is Ending.CLIENT_LEFT
         framed = frame_serve(serve, self.request, keep_alive=stream.keep_alive)
         if paced:
             yield from self.until(answer.offset_us, paced=True)
@@ -255,6 +256,8 @@ class PlayedPart:
                 yield from stream.to_client(ResponseAbort(stream.stream_id))
             yield from stream.finish()
             return
+        if waits and not empty:
+            return  # a stream that the client ended, and ends now: `client_left` goes on
         if broken and not empty:
             yield Await(lambda: stream.handler.flushed(stream))
             yield from stream.to_client(ResponseAbort(stream.stream_id))

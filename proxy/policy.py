@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -66,6 +65,11 @@ class Converse:
 
 
 @dataclass(frozen=True, slots=True)
+class Hear:
+    """A word of `secondtake mcp` to the proxy itself (shims.py)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     """Answer it ourselves: what was missed, or why nothing may be asked."""
 
@@ -83,7 +87,8 @@ class Policy:
     mode: Mode
     quiet_telemetry: bool = False
     strict: bool = False
-    channels: Mapping[Channel, str] = field(default_factory=dict)
+    live: frozenset[Channel] = frozenset()
+    """In a retake: what goes out all the same, and is kept. Never the model's, which goes out swapped."""
 
     def opening(
         self, request: Request, channel: Channel, *, failed: bool, upgrade: Upgrade | None = None
@@ -101,12 +106,12 @@ class Policy:
                     return Refuse("strict")
                 return Live()
             case Mode.REPLAY | Mode.RETAKE:
-                return Collect()
+                return Live() if self.mode is Mode.RETAKE and channel in self.live else Collect()
             case _:
                 assert_never(self.mode)
 
     def decide(self, channel: Channel, found: Serve | Miss) -> Serve | Refuse:
-        """By what the cassette holds. Nothing is ever live by this: a retake's model calls were claimed before."""
+        """By what the cassette holds. Nothing is ever live by this: a retake's model calls were claimed before, a live channel let go."""
         if isinstance(found, Serve):
             return found
         # The miss was told apart with the body in hand, `channel` by the head alone: some telemetry is recognised by its content only.

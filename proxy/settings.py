@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from secondtake.cassettes.exchange import Channel
 from secondtake.proxy.policy import Mode, Pace, Sockets
 from secondtake.proxy.upstream import Upstream
 
@@ -34,5 +35,7 @@ class Settings:
     client_certs: Mapping[str, Path] = field(default_factory=dict)
     quiet_telemetry: bool = False
     websocket: Sockets = Sockets.REFUSE
+    live: frozenset[Channel] = frozenset()
+    """In a retake: channels whose requests go out all the same."""
     one_session: bool = False
     """All connections are one run, however long a pause between them; else a pause begins the recording anew."""

@@ -57,7 +57,7 @@ class PlayedSocket:
         self.how = Answered.EXACT
         self.reader = Reader(masked=True)
         self.tap: Tap | None = None
-        """In a retake, what is played is kept on the take as well."""
+        """In a retake, what is played is kept on the take as well; in a replay, for its events."""
         self.waiting: list[tuple[int, int, Out]] = []
         """By moment, then by order: what is still to be said."""
         self.lanes_us: dict[str | None, int] = {}
@@ -93,7 +93,7 @@ class PlayedSocket:
         begun_us = wire.now_us()
         answer = dialogue.socket.answer
         fields = websocket.accepted(answer.fields, request.fields)
-        if wire.retake is not None:
+        if wire.keeps_played:
             self.keep(answer, fields)
         framed = frame_response(
             fields, method="GET", status=answer.status, protocol=request.protocol, size_bytes=None, has_trailers=False, keep_alive=True

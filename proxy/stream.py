@@ -33,7 +33,8 @@ from secondtake.proxy.framing import HTTP_1_0, HTTP_2
 from secondtake.proxy.live import LivePart
 from secondtake.proxy.local import LocalPart
 from secondtake.proxy.played import PlayedPart
-from secondtake.proxy.policy import Collect, Converse, Live, Refuse
+from secondtake.proxy.policy import Collect, Converse, Hear, Live, Refuse
+from secondtake.proxy.shims import ShimPart
 from secondtake.proxy.sockets import PlayedSocket, RecastSocket
 from secondtake.proxy.translate import Head
 
@@ -120,6 +121,9 @@ class WireStream(HttpStream):
             case Collect():
                 self.part = played = PlayedPart(self, arrival)
                 yield from played.begin()
+            case Hear():
+                assert request is not None
+                self.part = ShimPart(self, request.path)
             case Refuse() as refusal:
                 assert request is not None
                 answer = self.wire.refusals.of(refusal, request, arrival.channel)

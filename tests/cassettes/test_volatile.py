@@ -214,6 +214,25 @@ def test_no_rule_touches_another_place_or_another_format(path: str, one: object,
     assert key(path, one) != key(path, other)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"id": 1, "method": "tools/list"}, {"id": "a", "method": "tools/list"}, True),
+        ({"id": 1, "method": "tools/list"}, {"id": 1, "method": "tools/call"}, False),
+        ({"id": 1, "method": "a", "params": {"_meta": {"progressToken": 1}}}, {"id": 2, "method": "a", "params": {}}, True),
+        ({"id": 1, "method": "a", "params": {"_meta": {"x": 1}}}, {"id": 2, "method": "a", "params": {"_meta": {"x": 2}}}, False),
+        ({"method": "notifications/cancelled", "params": {"requestId": 1}}, {"method": "notifications/cancelled", "params": {}}, True),
+        ({"id": 1, "method": "a", "params": {"requestId": 1}}, {"id": 1, "method": "a", "params": {"requestId": 2}}, False),
+        ({"id": 1, "result": {"id": 1}}, {"id": 2, "result": {"id": 2}}, False),
+    ],
+)
+def test_ids_of_json_rpc_do_not_count(one: dict[str, object], other: dict[str, object], same: bool) -> None:
+    """Issue 4, items 2 and 6: ids and progress tokens are their sender's own count."""
+    assert (key("/mcp", {"jsonrpc": "2.0", **one}) == key("/mcp", {"jsonrpc": "2.0", **other})) is same
+    batches = [[{"jsonrpc": "2.0", **message}] for message in (one, other)]
+    assert (key("/mcp", batches[0]) == key("/mcp", batches[1])) is same
+
+
 def test_every_rule_has_a_test_that_shows_what_it_does() -> None:
     """The list here and the list that ships are one."""
     assert [rule.name for rule in RULES] == [
@@ -227,6 +246,7 @@ def test_every_rule_has_a_test_that_shows_what_it_does() -> None:
         "prompt-date",
         "chat-way-home",
         "gemini-project",
+        "rpc-ids",
         "git-capabilities",
     ]
     assert all(rule.why and rule.version >= 1 for rule in RULES)
