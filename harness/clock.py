@@ -1,4 +1,4 @@
-"""`--freeze-clock`: an agent's wall clock begins at the recorded start and goes on from there (SECURITY D3, D-13).
+"""`clock = "recorded"` and `--freeze-clock`: an agent's wall clock begins at the recorded start and goes on from there (SECURITY D3, D-13).
 
 libfaketime is preloaded into the agent and what it starts, with an offset, so that every process has the same time and it advances;
 monotonic clocks and file times are left alone, so that timers fire and `make` is not misled. Nothing is preloaded without the flag.
@@ -32,7 +32,7 @@ TOLERANCE_S = 60
 PATIENCE_S = 10
 """For a timer of ten milliseconds, and the start of an interpreter."""
 
-WITHOUT = "run it without --freeze-clock: the real clock is recorded then"
+WITHOUT = 'leave out --freeze-clock, or set `clock = "real"` in fixture.toml: the real clock is recorded then'
 
 
 class Time(StrEnum):

@@ -83,6 +83,8 @@ class Conditions:
     wire: HostRules = field(default_factory=HostRules)
     seal: str = "auto"
     trace: bool = True
+    freeze_clock: bool = False
+    """The agent has the recorded time, whatever the fixture says of it."""
     keep: bool = False
     """Leave the scratch folder."""
     alone: bool = True
@@ -172,6 +174,11 @@ class Playing:
     stdout: IO[bytes] | int | None
     taking: Retaking | None = None
 
+    @property
+    def clock(self) -> str:
+        """Which time the agent has: `real` or `recorded`."""
+        return "recorded" if self.conditions.freeze_clock else self.fixture.scene.clock
+
     async def play(self, proxy: Proxy, port: int) -> Taken:
         """Let the agent act, judge it, and close the take. Where that cannot be, there is none."""
         try:
@@ -230,7 +237,7 @@ class Playing:
     def _clock(self, actor: Stage) -> Clock | None:
         """The faked clock, where the fixture asks for the recorded time, and the recording says when it began."""
         start = recorded_start(self.cassette)
-        if self.fixture.scene.clock != "recorded" or start is None:
+        if self.clock != "recorded" or start is None:
             return None
         program = shutil.which(self.agent[0], path=actor.environ.get("PATH"))
         return frozen(start, actor.environ, () if program is None else (Path(program),))
@@ -275,7 +282,7 @@ class Playing:
             repository=self.fixture.envelope.layers[envelopes.Layer.REPOSITORY],  # it was put back from there
             routes=self.conditions.wire.routes,
             open_files=self.equipment.descriptors,
-            clock=self.fixture.scene.clock,
+            clock=self.clock,
             random=self.fixture.scene.random,
         )
 
@@ -293,7 +300,7 @@ class Playing:
             matrix=part.matrix,
             warm_up=part.warm_up,
             attempts=part.attempts,
-            clock=self.fixture.scene.clock,
+            clock=self.clock,
             agent=self.known.name if self.known is not None else Path(self.agent[0]).name,
             agent_version=version,
             meant=frozenset(meant),

@@ -38,6 +38,7 @@ class RunCommand(click.Command):
 @recast_options(playing=True)
 @seal_option("auto")
 @click.option("--no-trace", is_flag=True, help="Leave out the log of commands and exit codes as the kernel saw them.")
+@click.option("--freeze-clock", is_flag=True, help="Give the agent the recorded time, whatever the fixture says.")
 @click.option("--keep", is_flag=True, help="Keep the scratch folder the agent worked in.")
 @matching_options(positional=False)
 @surface_options
@@ -50,6 +51,7 @@ def command(
     wire: HostRules,
     seal: str,
     no_trace: bool,
+    freeze_clock: bool,
     keep: bool,
     matching: Matching,
 ) -> int:
@@ -75,7 +77,9 @@ def command(
 
     async def play() -> Taken:
         floor = await floor_of(stage, found, seal=seal)
-        conditions = Conditions(wire=wire, seal=seal, trace=not no_trace, keep=keep, matching=matching, floor=floor)
+        conditions = Conditions(
+            wire=wire, seal=seal, trace=not no_trace, freeze_clock=freeze_clock, keep=keep, matching=matching, floor=floor
+        )
         part = Part(recast, command=agent or None)
         return await run_take(stage, found, part, conditions, started=started, stdout=sys.stderr.fileno() if surface.json else None)
 

@@ -12,10 +12,10 @@ import pytest
 from secondtake.cassettes import execs
 from secondtake.harness import clock
 from secondtake.harness.demo import CAREFUL
-from secondtake.harness.fixture import load
+from secondtake.harness.taking import Conditions
 from tests.agents.installs import later
 from tests.harness.retakes import agent
-from tests.harness.takes import Staged, staged
+from tests.harness.takes import staged
 
 START = datetime(2026, 2, 28, 23, 59, 30, tzinfo=UTC)
 
@@ -29,10 +29,8 @@ def test_the_agent_of_a_take_sees_the_recorded_time(tmp_path: Path, monkeypatch:
 
     async def take() -> None:
         async with staged(tmp_path) as made:
-            toml = made.fixture.root / "fixture.toml"
-            toml.write_text(toml.read_text().replace('clock = "real"', 'clock = "recorded"'))
             look = ["sh", "-c", 'date +%s >date.txt; exec "$@"', "sh", *agent()]
-            taken = await Staged(made.scene, load("bill", made.scene.stage.store)).take(CAREFUL, command=look)
+            taken = await made.take(CAREFUL, command=look, conditions=Conditions(wire=made.scene.rules, freeze_clock=True))
             assert taken.take.clock == "recorded"
             with made.scene.stage.store.open(taken.name) as kept:
                 (log,) = [kept.artifact(one.digest) for one in kept.artifacts if one.kind == "exec"]
