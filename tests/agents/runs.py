@@ -104,6 +104,8 @@ class Played:
 
     ran: Ran
     files: Mapping[str, str]
+    events: Sequence[Mapping[str, Any]] = ()
+    """What `replay --events` wrote."""
 
     @property
     def answered(self) -> Counter[str]:
@@ -173,10 +175,13 @@ class Run:
         where = place or self.place
         where.fresh()
         how = ("--in-place",) if place else ("--workspace", str(where.work), "--keep")
-        command = ("replay", "--json", *how, name, "--", *self.cast.command(task))
+        log = where.root / "events.jsonl"
+        log.unlink(missing_ok=True)
+        command = ("replay", "--json", *how, "--events", str(log), name, "--", *self.cast.command(task))
         ran = self.secondtake(*command, place=where, before=(*offline(), *before), extra=extra)
         copy = Path(ran.result["ran_in"]) if ran.result.get("ran_in") else where.work
-        return Played(ran, tree(copy, without=self.without))
+        events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        return Played(ran, tree(copy, without=self.without), events)
 
     @property
     def without(self) -> str:

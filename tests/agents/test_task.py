@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tests.agents.courses import REPLAYS, Course
 
@@ -39,6 +42,13 @@ def test_five_replays_are_the_recording(course: Course) -> None:
         assert words(played.ran.said, course.cast.said) == words(course.recorded.said, course.cast.said)
 
 
+def test_five_replays_have_the_events_of_the_recording(course: Course) -> None:
+    """Issue 4: the same tool calls with the same results in the same order, and the same model calls with the same ends."""
+    for played in course.replays:
+        assert tools(played.events) == tools(course.events)
+        assert calls(played.events) == calls(course.events)
+
+
 def test_it_plays_in_another_workspace_and_home(course: Course) -> None:
     """AGENTS 5.4: paths, their slugs and ways between them do not tell two runs apart."""
     played = course.elsewhere
@@ -65,6 +75,19 @@ def test_another_task_is_a_miss_that_names_the_field_and_ends_the_run(course: Co
     # Told at once, and ended in a second or so; a machine of two busy cores may take some more. Without the end it is minutes.
     assert result["elapsed_us"] - missed[-1]["at_us"] <= 15_000_000
     assert other.files.keys() == {"README.md"}
+
+
+def tools(events: Sequence[Mapping[str, Any]]) -> list[tuple[object, ...]]:
+    """Tool calls and results, in order; a result's own text may hold how long it took."""
+    kinds = ("tool_call", "tool_result")
+    return [tuple(one.get(key) for key in ("event", "tool", "arguments", "exit_code")) for one in events if one["event"] in kinds]
+
+
+def calls(events: Sequence[Mapping[str, Any]]) -> Counter[tuple[object, ...]]:
+    """Model calls and everything beside tools; those for titles come when they come. Left out: `unread`, which is what a WebSocket that
+    was refused by its head leaves in a recording; in a replay such a refusal is counted only."""
+    keys = ("event", "model", "status", "outcome", "stop", "tool_calls", "text_sha256", "reason", "kind")
+    return Counter(tuple(one.get(key) for key in keys) for one in events if not one["event"].startswith(("tool_", "unread")))
 
 
 def words(said: str, differs: str) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import subprocess
 import sys
 from http.server import ThreadingHTTPServer
@@ -12,6 +14,8 @@ import pytest
 
 from secondtake.cassettes.store import Store
 from secondtake.harness import standin, stopping
+from secondtake.harness.demo import agent_environment, prepare
+from tests.cli.models import AGENT, running
 from tests.cli.scenes import ASK, GET, Command, keep, python, sample
 
 pytestmark = pytest.mark.loopback
@@ -139,3 +143,35 @@ def test_a_tool_call_by_full_path_acts_on_the_copy_at_the_recorded_place(command
     assert f"{here} as it was\n" in ran.err
     assert (here / "code.txt").read_text() == "as it was"
     assert (Path(json.loads(ran.out)["ran_in"]) / "code.txt").read_text() == "changed"
+
+
+def test_a_replays_events_are_those_of_the_recording(command: Command, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 4: the replay's own log, in the words of `events --json`; only how each answer was given and when is another."""
+    with running(tmp_path) as made:
+        for name, value in agent_environment(dict(os.environ)).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("SSL_CERT_FILE", str(made.ca_path))
+        prepare(here)
+        assert command("record", "incident", "--route", made.route, *AGENT).code == 0
+    log = tmp_path / "replay.jsonl"
+    ran = command("replay", "incident", "--workspace", str(prepare(tmp_path / "fresh")), "--events", str(log), *AGENT)
+    assert ran.code == 0, ran.err
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    recorded = [json.loads(line) for line in command("events", "incident", "--json").out.splitlines()]
+    replayed = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {one["answered"] for one in replayed if one["event"] == "model_response"} <= {"exact", "normalised"}
+    own = {"offset_us", "duration_us", "answered", "request_sha256", "stdout_sha256", "response_sha256"}
+
+    def told(events: list[dict[str, object]]) -> list[dict[str, object]]:
+        return [{key: value for key, value in one.items() if key not in own} for one in events]
+
+    assert told(replayed) == told(recorded)
+    assert len(recorded) > 10
+
+
+def test_events_that_cannot_be_written_are_bad_input_before_anything_runs(command: Command, store: Store, tmp_path: Path) -> None:
+    """Said before the agent starts."""
+    ran = command("replay", "incident", "--in-place", "--events", str(tmp_path / "none" / "x"), *python("open('ran', 'w')"))
+    assert (ran.code, ran.out) == (64, "")
+    assert "cannot write events" in ran.err
+    assert not Path("ran").exists()
