@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from secondtake.harness.statistics import ONE_SIDED_95, newcombe, region_size, rejected_to, statistics_of
+from secondtake.harness.statistics import ONE_SIDED_95, newcombe, region_exceeds, rejected_to, statistics_of
 
 ALPHA = 0.05
 POWER = 0.8
@@ -26,7 +26,7 @@ def blocked_to(runs: int, base_runs: int, alpha: float = ALPHA) -> tuple[int, ..
     low, high = -1, len(levels)  # levels up to `low` are small enough; nested regions, so a bisection
     while high - low > 1:
         middle = (low + high) // 2
-        if region_size(rejected_to(runs, base_runs, levels[middle]), runs, base_runs) <= alpha:
+        if not region_exceeds(rejected_to(runs, base_runs, levels[middle]), runs, base_runs, alpha):
             low = middle
         else:
             high = middle
@@ -68,9 +68,9 @@ def runs_to_tell(base_rate: float, rate: float, alpha: float = ALPHA, chance: fl
 
     None where the rate is not lower, or where it takes more than MOST_RUNS. Beyond 20 runs only some sizes are looked at.
     """
-    if rate >= base_rate or _far_out(base_rate, rate):
+    if rate >= base_rate:
         return None
-    for runs in _sizes():
+    for runs in _sizes(_at_least(base_rate, rate)):
         if power(runs, base_rate, rate, alpha) >= chance:
             return runs
     return None
@@ -99,14 +99,14 @@ def visible_loss(runs: int, base_rate: float = 1.0, alpha: float = ALPHA, chance
     return next((rate for rate in steps if power(runs, base_rate, rate, alpha) >= chance), None)
 
 
-def _sizes() -> tuple[int, ...]:
-    return (*range(2, 21), *range(22, 41, 2), *range(45, MOST_RUNS + 1, 5))
+def _sizes(least: float = 0) -> list[int]:
+    return [runs for runs in (*range(2, 21), *range(22, 41, 2), *range(45, MOST_RUNS + 1, 5)) if runs >= least]
 
 
-def _far_out(base_rate: float, rate: float) -> bool:
-    """Whether even a test without any price for exactness would need far more than MOST_RUNS (normal approximation, halved)."""
+def _at_least(base_rate: float, rate: float) -> float:
+    """Fewer runs never tell the rates apart: what a test that pays nothing for being exact needs (normal approximation), less 30 %."""
     variance = base_rate * (1 - base_rate) + rate * (1 - rate)
-    return variance * 6.18 / (base_rate - rate) ** 2 > 2 * MOST_RUNS  # (1.645 + 0.842)²
+    return 0.7 * variance * 6.18 / (base_rate - rate) ** 2  # (1.645 + 0.842)²
 
 
 def _binomial(runs: int, rate: float) -> list[float]:

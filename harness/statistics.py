@@ -130,24 +130,59 @@ def rejected_to(runs: int, base_runs: int, statistic: float) -> tuple[int, ...]:
 
 def region_size(most: Sequence[int], runs: int, base_runs: int) -> float:
     """Return the largest probability, over every common rate, that a table falls into a region given as by `rejected_to`."""
+    probability = _probability(most, runs, base_runs)
+    return 1.0 if probability is None else min(1.0, _greatest(probability, _steps(runs + base_runs)))
+
+
+def region_exceeds(most: Sequence[int], runs: int, base_runs: int, alpha: float) -> bool:
+    """Whether `region_size` is above `alpha`; quicker, because the maximum is looked for only where it matters."""
+    probability = _probability(most, runs, base_runs)
+    if probability is None:
+        return alpha < 1
+    steps = _steps(runs + base_runs)
+    greatest = 0.0
+    for number in range(steps + 1):
+        # From the middle outwards: that is where regions are largest, as a rule.
+        step = steps // 2 + (number + 1) // 2 * (-1 if number % 2 else 1)
+        greatest = max(greatest, probability(math.pi / 2 / steps * step)) if 0 <= step <= steps else greatest
+        if greatest > alpha:
+            return True
+    return greatest * _BETWEEN_STEPS > alpha and _greatest(probability, steps) > alpha
+
+
+_BETWEEN_STEPS = 1.02
+"""How much higher a peak may be than the grid's points beside it: half a step from it, a sum of binomials has lost less than 1 %."""
+
+
+def _steps(total: int) -> int:
+    """How many parts the grid has: a peak's width falls with the root of the runs."""
+    return 24 + 12 * math.isqrt(total)
+
+
+def _probability(most: Sequence[int], runs: int, base_runs: int) -> Callable[[float], float] | None:
+    """The probability of a region as a function of the angle whose sine, squared, is the common rate. None where it is 1 at an end.
+
+    Peaks are equally wide in the angle, and its ends are reached.
+    """
     total = runs + base_runs
     ways = [0] * (total + 1)
+    first_ways = [math.comb(runs, first) for first in range(runs + 1)]
     for base_passed, bound in enumerate(most):
+        base_ways = math.comb(base_runs, base_passed)
         for first in range(bound + 1):
-            ways[first + base_passed] += math.comb(runs, first) * math.comb(base_runs, base_passed)
-    terms = [(passes, total - passes, math.log(number)) for passes, number in enumerate(ways) if number]
+            ways[first + base_passed] += first_ways[first] * base_ways
     if ways[0] or ways[total]:
-        return 1.0  # at a rate of 0 or 1 that table is certain
+        return None  # at a rate of 0 or 1 that table is certain
+    terms = [(passes, total - passes, math.log(number)) for passes, number in enumerate(ways) if number]
 
     def probability(angle: float) -> float:
-        # The rate is sin²(angle): peaks are equally wide in the angle, and its ends are reached.
         sine, cosine = math.sin(angle), math.cos(angle)
         if sine <= 0 or cosine <= 0:
             return 0.0
         yes, no = 2 * math.log(sine), 2 * math.log(cosine)
-        return math.fsum(math.exp(logarithm + passes * yes + failures * no) for passes, failures, logarithm in terms)
+        return math.fsum([math.exp(logarithm + passes * yes + failures * no) for passes, failures, logarithm in terms])
 
-    return min(1.0, _greatest(probability, 24 + 12 * math.isqrt(total)))
+    return probability
 
 
 def _greatest(function: Callable[[float], float], steps: int) -> float:

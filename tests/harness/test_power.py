@@ -74,6 +74,15 @@ def test_the_runs_that_would_decide_are_the_first_that_do() -> None:
     assert runs_to_pass(0.9, 0.6, 0.2) is None
 
 
+def test_no_size_is_passed_over_that_would_do() -> None:
+    """Small sizes are not looked at where they cannot do; what is found is still the first."""
+    for base in range(2, 21, 3):
+        for rate in range(0, base, 4):
+            first = next((runs for runs in range(2, 21) if power(runs, base / 20, rate / 20) >= 0.8), None)
+            found = runs_to_tell(base / 20, rate / 20)
+            assert found == first if first is not None else found is None or found > 20
+
+
 def test_what_a_few_runs_can_see_at_all() -> None:
     """STATISTICS 2: small n mostly says nothing; said before the run, in the size of a loss that would be seen."""
     seen = visible_loss(5)

@@ -19,7 +19,11 @@ from secondtake.harness.statistics import (
     holm,
     newcombe,
     pass_power,
+    region_exceeds,
+    region_size,
+    rejected_to,
     spread,
+    statistics_of,
     two_sided,
     wilson,
 )
@@ -65,6 +69,17 @@ def test_boschloo_agrees_with_scipy_on_a_thousand_tables() -> None:
         theirs = stats.boschloo_exact(table, alternative="less").pvalue
         theirs = 1.0 if math.isnan(theirs) else theirs  # SciPy's answer where a row of the table is empty
         assert boschloo(passed, runs, base_passed, base_runs) == pytest.approx(theirs, abs=1e-6), table
+
+
+def test_the_quick_comparison_is_that_of_the_maximum() -> None:
+    """The power tables ask only whether a region is too large; they get the same answer."""
+    random = Random(8)
+    for _ in range(150):
+        runs, base_runs = random.randint(1, 25), random.randint(1, 25)
+        region = rejected_to(runs, base_runs, random.choice(statistics_of(runs, base_runs)))
+        size = region_size(region, runs, base_runs)
+        for alpha in (size * (1 + 1e-9), size * (1 - 1e-9), 0.05, 0.025):
+            assert region_exceeds(region, runs, base_runs, alpha) is (size > alpha)
 
 
 def test_boschloo_is_never_more_than_fisher() -> None:
