@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from secondtake.cli.wire import host_options, websocket_option
+from secondtake.cli.wire import host_options, live_option, websocket_option
 from secondtake.harness.plan import Bounds, Recast
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -31,7 +31,7 @@ def recast_options(*, playing: bool) -> Callable[[Callable[..., Any]], Callable[
         @click.option("--as", "take", metavar="NAME", help="Keep it under this name instead of a numbered one.")
         @click.option("--strip-reasoning", is_flag=True, help="Take thinking that another model is bound to out of the history.")
         @click.option("--rule", "rules", multiple=True, metavar="NAME", help="Drop what the model refuses, by a named rule.")
-        @click.option("--gateway", metavar="URL", callback=_gateway, help="Send model calls to this endpoint of the same wire format.")
+        @click.option("--gateway", metavar="URL", callback=gateway_url, help="Send model calls to this endpoint of the same wire format.")
         @click.option("--credential-env", metavar="VAR", help="Put the credential in VAR on model calls, instead of the agent's.")
         @click.option("--credential-command", metavar="COMMAND", help="The same, from what COMMAND prints; run again when it expires.")
         @click.option("--allow-unpinned", is_flag=True, help="Take aliases, routers and deployments too, and label the take.")
@@ -81,12 +81,13 @@ def recast_options(*, playing: bool) -> Callable[[Callable[..., Any]], Callable[
         if not playing:
             return with_recast
         step = click.option("--from-step", type=click.IntRange(min=0), default=0, metavar="N", help="Play the first N model calls.")
-        return step(websocket_option("Refuse a model's WebSocket, or swap the model in each call on it.")(with_recast))
+        return step(live_option(websocket_option("Refuse a model's WebSocket, or swap the model in each call on it.")(with_recast)))
 
     return decorate
 
 
-def _gateway(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def gateway_url(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the URL of a gateway as it was given. Raises click.BadParameter: it is none, or it carries a credential."""
     if value is None:
         return None
     try:

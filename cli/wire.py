@@ -14,7 +14,7 @@ import click
 
 from secondtake.cli.exits import Unusable
 from secondtake.cli.options import Surface, pairs, version_here
-from secondtake.harness.plan import HostRules, Matching, Stage
+from secondtake.harness.plan import HostRules, Matching, Stage, Where
 
 if TYPE_CHECKING:
     from random import Random
@@ -87,6 +87,14 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_wire
 
 
+LIVE = ("index", "vcs", "web", "mcp", "control")
+"""Values of `cassettes.exchange.Channel` that may stay live."""
+
+live_option = click.option(
+    "--live", multiple=True, type=click.Choice(LIVE), help="Let requests of this channel go out too; the take is not controlled then."
+)
+
+
 def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of what asks models live and plays the rest, handed to the command as one `wire`."""
 
@@ -94,8 +102,17 @@ def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--client-cert", "client_certs", multiple=True, metavar="HOST=PEM", help="Certificate and key to show to a host.")
     @click.option("--loopback", is_flag=True, help="Let model calls go to loopback targets too, instead of refusing them.")
     @functools.wraps(command)
-    def with_wire(*, routes: Sequence[str], client_certs: Sequence[str], loopback: bool, websocket: str = "refuse", **rest: Any) -> Any:
-        wire = HostRules(routes=_routes(routes), client_certs=_client_certs(client_certs), loopback=loopback, websocket=websocket)
+    def with_wire(
+        *,
+        routes: Sequence[str],
+        client_certs: Sequence[str],
+        loopback: bool,
+        live: Sequence[str] = (),
+        websocket: str = "refuse",
+        **rest: Any,
+    ) -> Any:
+        certs = _client_certs(client_certs)
+        wire = HostRules(routes=_routes(routes), client_certs=certs, loopback=loopback, live=tuple(live), websocket=websocket)
         return command(wire=wire, **rest)
 
     return with_wire
@@ -121,6 +138,20 @@ def seal_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., An
     """`--seal`: how much of the world beside the proxy the agent may reach."""
     told = "No network but the proxy: the strongest seal there is, one or nothing, or none."
     return click.option("--seal", type=click.Choice(SEALS), default=default, show_default=True, help=told)
+
+
+def where_of(context: click.Context, workspace: Path | None, *, scratch: bool, in_place: bool, keep: bool, seal: str) -> Where:
+    """Return where an agent may run, from the options that say so.
+
+    Raises:
+        click.UsageError: two of them exclude each other.
+    """
+    given = [name for name, on in (("--workspace", workspace), ("--scratch", scratch), ("--in-place", in_place)) if on]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other", context)
+    if keep and not (workspace or scratch):
+        raise click.UsageError("--keep goes with --workspace or --scratch", context)
+    return Where(workspace.absolute() if workspace else None, scratch, in_place, keep, seal)
 
 
 def matching_options(*, positional: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -41,6 +41,8 @@ class HostRules:
     loopback: bool = False
     strict: bool = False
     quiet_telemetry: bool = False
+    live: tuple[str, ...] = ()
+    """In a retake: channels (`cassettes.exchange.Channel`) whose requests go out all the same; the take is not controlled then."""
     websocket: str = "refuse"
     """`refuse` or `record`: a value of `proxy.policy.Sockets`, which the command line does not load."""
 
@@ -62,6 +64,8 @@ class Where:
 
     copy_of: Path | None = None
     """Run in a scratch copy of this directory."""
+    scratch: bool = False
+    """Run in a scratch copy of the workspace as the recording kept it."""
     in_place: bool = False
     """Run where we stand, although the recorded model calls tools."""
     keep: bool = False

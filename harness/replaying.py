@@ -19,12 +19,14 @@ from secondtake.cassettes.declared import rules_of
 from secondtake.cassettes.exchange import Request
 from secondtake.cassettes.merging import refuse_merging
 from secondtake.cassettes.player import Options, Player
+from secondtake.cassettes.stages import staged
 from secondtake.cassettes.volatile import RULES
 from secondtake.harness.equipment import Equipment
 from secondtake.harness.judge import replay_problems
 from secondtake.harness.performing import Standing
 from secondtake.harness.plan import Matching
 from secondtake.harness.recording import clock_s, clock_us
+from secondtake.harness.restore import restored_scratch
 from secondtake.harness.results import Missed, Problem, Replayed, Unplayed, WouldAct
 from secondtake.harness.ruling import declared_rules, recorded_aliases
 from secondtake.harness.seal.values import Bind
@@ -82,12 +84,12 @@ def stand(
         WouldAct: the tool calls would act on what is not a copy.
     """
     command = command or f"secondtake replay {shlex.quote(name)}{stage.again}"
-    if where.copy_of is not None:
-        copy = _scratch(where.copy_of, keep=where.keep, cleanup=cleanup)
+    if where.copy_of is not None or where.scratch:
+        copy = _scratch(cassette, where.copy_of, keep=where.keep, cleanup=cleanup)
         recorded = _recorded_path(cassette)
         if recorded is None:
             return Standing(copy, copy)
-        prefix = _stand_in(stage, where.copy_of, copy, recorded, agent)
+        prefix = _stand_in(stage, where.copy_of or recorded, copy, recorded, agent)
         if prefix is not None:
             return Standing(recorded, copy, prefix, (Bind(copy, recorded),), recorded)
         _refuse_outside(recorded, tool_calls(cassette), command, agent)
@@ -101,9 +103,15 @@ def stand(
     if first is not None:
         raise WouldAct(
             f"the recorded model calls tools ({first.name} in exchange {first.seq}), and they would act on {stage.cwd}",
-            hint=f"{command} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
+            hint=f"{command} {copied(cassette, stage.cwd)} -- {shlex.join(agent)}",
         )
     return Standing(stage.cwd)
+
+
+def copied(cassette: Cassette, cwd: Path) -> str:
+    """Return the option that leads to a scratch copy: of the workspace that was recorded, where it was."""
+    kept = staged(cassette)
+    return "--scratch" if kept is not None and kept.workspace is not None else f"--workspace {shlex.quote(str(cwd))}"
 
 
 def _recorded_path(cassette: Cassette) -> Path | None:
@@ -143,17 +151,18 @@ def _refuse_outside(recorded: Path, calls: Iterable[Asked], command: str, agent:
             )
 
 
-def _scratch(original: Path, *, keep: bool, cleanup: ExitStack) -> Path:
+def _scratch(cassette: Cassette, original: Path | None, *, keep: bool, cleanup: ExitStack) -> Path:
+    """A copy of `original`, or of what the recording kept."""
     parent = Path(tempfile.mkdtemp(prefix="secondtake-replay-"))
-    copy = parent / (original.resolve().name or "workspace")
 
     def remove() -> None:
-        if copy.exists() and not keep:
-            remove_workspace(copy)
         if not keep:
-            parent.rmdir()
+            remove_workspace(parent)
 
     cleanup.callback(remove)
+    if original is None:
+        return restored_scratch(cassette, parent)
+    copy = parent / (original.resolve().name or "workspace")
     copy_workspace(original, copy)
     return copy
 

@@ -17,7 +17,7 @@ from secondtake.harness.cast import Cast
 from secondtake.harness.equipment import Equipment, credential_variables
 from secondtake.harness.judge import retake_problems
 from secondtake.harness.recording import clock_s, clock_us
-from secondtake.harness.replaying import BY_CONTENT, hosts_of, player_for, replayed, unfinished
+from secondtake.harness.replaying import BY_CONTENT, copied, hosts_of, player_for, replayed, unfinished
 from secondtake.harness.results import LiveCall, Problem, Retaken, WouldAct
 from secondtake.harness.toolcalls import UNREADABLE, model_exchanges, read_call
 from secondtake.proxy.addon import Wire
@@ -41,7 +41,7 @@ def refuse_in_place(stage: Stage, cassette: Cassette, where: Where, command: str
     Raises:
         WouldAct: tools are offered, and neither a scratch copy nor `--in-place` was asked for.
     """
-    if where.copy_of is not None or where.in_place:
+    if where.copy_of is not None or where.scratch or where.in_place:
         return
     for exchange in model_exchanges(cassette):
         call = read_call(cassette, exchange)
@@ -49,7 +49,7 @@ def refuse_in_place(stage: Stage, cassette: Cassette, where: Where, command: str
             what = UNREADABLE if call is None else ", ".join(tool.name for tool in call.request.tools[:5])
             raise WouldAct(
                 f"the model is offered tools ({what}), and what another one does with them would act on {stage.cwd}",
-                hint=f"{command} --workspace {shlex.quote(str(stage.cwd))} -- {shlex.join(agent)}",
+                hint=f"{command} {copied(cassette, stage.cwd)} -- {shlex.join(agent)}",
             )
 
 
@@ -68,6 +68,7 @@ def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette
         loopback=wire.loopback,
         client_certs=wire.client_certs,
         websocket=Sockets(wire.websocket),
+        live=frozenset(map(Channel, wire.live)),
         one_session=True,
     )
     quiet()

@@ -13,8 +13,8 @@ import click
 
 from secondtake.cli.exits import Unusable, exit_of
 from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, name_argument, surface_options
-from secondtake.cli.wire import matching_options, pace_option, seal_option, stage_of
-from secondtake.harness.plan import Matching, Where
+from secondtake.cli.wire import matching_options, pace_option, seal_option, stage_of, where_of
+from secondtake.harness.plan import Matching
 
 if TYPE_CHECKING:
     from secondtake.cassettes.events import Event
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 @click.option(
     "--workspace", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Run in a scratch copy of DIR."
 )
+@click.option("--scratch", is_flag=True, help="Run in a scratch copy of the workspace as it was recorded.")
 @click.option("--in-place", is_flag=True, help="Run here, although the recorded model calls tools; says first what they would do.")
-@click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
+@click.option("--keep", is_flag=True, help="Keep the scratch copy.")
 @click.option("--events", "log", metavar="FILE", type=click.Path(path_type=Path), help="Write what happened, in order, as JSON lines.")
 @click.option("--keep-going", is_flag=True, help="Let the agent go on after a model call that missed.")
 @seal_option("auto")
@@ -40,6 +41,7 @@ def command(
     surface: Surface,
     name: str,
     workspace: Path | None,
+    scratch: bool,
     in_place: bool,
     keep: bool,
     log: Path | None,
@@ -62,11 +64,7 @@ def command(
     from secondtake.proxy.policy import Pace
 
     agent = agent_of(context)
-    if workspace and in_place:
-        raise click.UsageError("--workspace and --in-place exclude each other", context)
-    if keep and not workspace:
-        raise click.UsageError("--keep goes with --workspace", context)
-    where = Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep, seal=seal)
+    where = where_of(context, workspace, scratch=scratch, in_place=in_place, keep=keep, seal=seal)
 
     def announce(calls: tuple[str, ...]) -> None:
         for line in announced_lines(calls):

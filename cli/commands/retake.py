@@ -20,8 +20,8 @@ from secondtake.cli.options import (
     surface_options,
 )
 from secondtake.cli.recast import recast_options
-from secondtake.cli.wire import matching_options, pace_option, seal_option, stage_of
-from secondtake.harness.plan import HostRules, Matching, Recast, Where
+from secondtake.cli.wire import matching_options, pace_option, seal_option, stage_of, where_of
+from secondtake.harness.plan import HostRules, Matching, Recast
 
 OURS_KEY = "secondtake.ours"
 
@@ -41,8 +41,9 @@ class RetakeCommand(AgentCommand):
 @click.option(
     "--workspace", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Run in a scratch copy of DIR."
 )
+@click.option("--scratch", is_flag=True, help="Run in a scratch copy of the workspace as it was recorded.")
 @click.option("--in-place", is_flag=True, help="Run here, although the model is offered tools.")
-@click.option("--keep", is_flag=True, help="With --workspace: keep the scratch copy.")
+@click.option("--keep", is_flag=True, help="Keep the scratch copy.")
 @seal_option("auto")
 @matching_options(positional=False)
 @pace_option
@@ -56,6 +57,7 @@ def command(
     recast: Recast,
     wire: HostRules,
     workspace: Path | None,
+    scratch: bool,
     in_place: bool,
     keep: bool,
     seal: str,
@@ -76,10 +78,7 @@ def command(
     from secondtake.proxy.policy import Pace
 
     agent = agent_of(context)
-    if workspace and in_place:
-        raise click.UsageError("--workspace and --in-place exclude each other", context)
-    if keep and not workspace:
-        raise click.UsageError("--keep goes with --workspace", context)
+    where = where_of(context, workspace, scratch=scratch, in_place=in_place, keep=keep, seal=seal)
     stage = stage_of(surface)
     keep_out_of_workspace(surface, workspace.absolute() if workspace else stage.cwd)
     typed: list[str] = context.meta[OURS_KEY]
@@ -99,7 +98,7 @@ def command(
             pace=Pace(pace),
             driver=driver,
             matching=matching,
-            where=Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place, keep=keep, seal=seal),
+            where=where,
             command=f"secondtake retake {shlex.join(typed)}{again}",
             announce=announce,
             started=lambda take, labels: surface.say(started_line(take, name, labels)),

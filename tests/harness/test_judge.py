@@ -241,6 +241,15 @@ def test_a_retake_that_asked_no_model_is_none() -> None:
 def test_calls_that_the_agent_left_are_counted() -> None:
     """Nobody knows who would have answered."""
     outcome = busy(requests=2)
-    outcome.answered[Answered.LIVE] = 2
+    outcome.answered[Answered.LIVE] = outcome.live[Channel.MODEL] = 2
     problems = retake_problems(outcome, ("agent",), BUNDLE, (called(),), (), None)
     assert [(problem.kind, problem.verdict) for problem in problems] == [("cut-short", Verdict.CLEAN)]
+
+
+def test_a_channel_that_was_let_go_is_told() -> None:
+    """Issue 6.2: what stayed live; it was asked for, so it is no fault."""
+    outcome = busy(requests=3)
+    outcome.answered[Answered.LIVE] = 3
+    outcome.live.update({Channel.MODEL: 1, Channel.WEB: 2})
+    (problem,) = retake_problems(outcome, ("agent",), BUNDLE, (called(),), (), None)
+    assert (problem.kind, problem.verdict, problem.message) == ("live", Verdict.CLEAN, "answered live, as was asked: 2 web")

@@ -16,8 +16,9 @@ from secondtake.cassettes.cassette import Cassette
 from secondtake.cassettes.exchange import Answer, Channel, Fields, Request
 from secondtake.cassettes.memory import MemoryCassette
 from secondtake.harness import replaying
+from secondtake.harness.performing import Standing
 from secondtake.harness.plan import Where
-from secondtake.harness.replaying import Standing, recorded_start, stand, told
+from secondtake.harness.replaying import recorded_start, stand, told
 from secondtake.harness.results import WouldAct
 from tests.harness.stages import stage_in
 
@@ -25,7 +26,9 @@ JSON: Fields = ((b"content-type", b"application/json"),)
 
 
 class Recorded(MemoryCassette):
-    """A cassette in memory that says something about itself."""
+    """A cassette in memory that says something about itself, and keeps no stage."""
+
+    artifacts = ()
 
     def __init__(self, **meta: object) -> None:
         super().__init__()

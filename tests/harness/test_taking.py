@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from secondtake.cassettes import takes
-from secondtake.cassettes.exchange import Answered
+from secondtake.cassettes.exchange import Answered, Channel
 from secondtake.cassettes.stages import staged as stage_in
 from secondtake.cassettes.takes import Control, Outcome
 from secondtake.harness.demo import CAREFUL, HASTY
@@ -96,5 +97,19 @@ def test_an_attempt_to_leave_is_an_escape_and_is_counted(tmp_path: Path) -> None
         assert taken.take.refused_attempts == 1
         assert taken.take.outcome is Outcome.PASS
         assert [problem.kind for problem in taken.retaken.problems] == ["escape"]
+
+    played(tmp_path, test)
+
+
+def test_a_channel_that_stays_live_takes_the_label_away_and_is_named(tmp_path: Path) -> None:
+    """Issue 6: with one extra live channel it is `partially controlled`, and says which; what came is kept on the take."""
+
+    async def test(made: Staged) -> None:
+        rules = replace(made.scene.rules, live=("web",))
+        taken = await made.take(CAREFUL, conditions=Conditions(wire=rules))
+        assert (taken.take.outcome, taken.take.control) == (Outcome.PASS, Control.PARTIALLY)
+        assert taken.take.live == ("web (1 request) answered live",)
+        with made.scene.stage.store.open(taken.name) as kept:
+            assert [row.channel for row in kept.rows if row.channel is not Channel.MODEL] == [Channel.WEB]
 
     played(tmp_path, test)

@@ -73,3 +73,11 @@ def test_telemetry_that_only_its_content_tells_is_answered_too() -> None:
 def test_what_varies_in_the_background_is_no_miss() -> None:
     """AGENTS 3, opencode: 29 to 33 packages in equal runs."""
     assert Policy(Mode.REPLAY).decide(Channel.INDEX, replace(MISS, burst=True)) == Refuse("burst")
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_only_a_retake_lets_a_named_channel_go(mode: Mode) -> None:
+    """DESIGN 3: never to the network unless the policy names that channel; a replay has no such names."""
+    policy = Policy(mode, live=frozenset({Channel.WEB}))
+    assert isinstance(policy.opening(REQUEST, Channel.WEB, failed=False), Live) is (mode is not Mode.REPLAY)
+    assert isinstance(policy.opening(REQUEST, Channel.INDEX, failed=False), Live) is (mode is Mode.RECORD)
