@@ -67,7 +67,7 @@ async def _made(stage: Stage, fixture: Fixture, seal: str) -> Floor:
             NOWHERE,
             scene.standing,
             wanted=Wanted(seal),
-            readable=(scene.folder,),
+            writable=(scene.folder,),
             now_us=lambda: round((stage.monotonic_s() - begun_s) * 1_000_000),
         ) as bare:
             scene.refuse_in_reach(bare)

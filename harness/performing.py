@@ -122,6 +122,11 @@ class Acting:
         return Performed(finished, seal.tier, tuple(seal.refused), tuple(seal.attempts), tuple(seal.holes), self.at_recorded_path)
 
 
+def _where_it_is(standing: Standing) -> tuple[Path, ...]:
+    """The scratch copy itself, where the agent stands in it and not at the recorded path."""
+    return () if standing.copy is None or standing.binds else (standing.copy,)
+
+
 @asynccontextmanager
 async def on_stage(
     agent: Sequence[str],
@@ -131,10 +136,14 @@ async def on_stage(
     *,
     wanted: Wanted = Wanted.OFF,
     readable: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
     known_hosts: Set[str] | None = None,
     now_us: Callable[[], int],
 ) -> AsyncIterator[Acting]:
-    """Give a stage for `agent` beside the proxy at `port`. `known_hosts`: names that were recorded; None: any name may be asked for.
+    """Give a stage for `agent` beside the proxy at `port`.
+
+    Where it has a scratch copy, a seal throws away whatever is written elsewhere, but for `writable`.
+    `known_hosts`: names that were recorded; None: any name may be asked for.
 
     Raises:
         SealBroken: a seal is required and cannot be had, or one that was made does not hold.
@@ -147,6 +156,8 @@ async def on_stage(
         binds=standing.binds,
         cwd=standing.inside or standing.cwd,
         readable=(*readable, *needs(agent, equipment.stage.environ, equipment.bundle)),
+        writable=(*writable, *_where_it_is(standing)),
+        discard=standing.copy is not None,
         now_us=now_us,
         known_hosts=known_hosts,
     ) as seal:

@@ -188,7 +188,7 @@ class Playing:
                 port,
                 self.scene.standing,
                 wanted=Wanted(self.conditions.seal),
-                readable=(self.scene.folder,),
+                writable=(self.scene.folder,),
                 known_hosts=hosts_of(self.cassette),
                 now_us=proxy.wire.now_us,
             ) as bare:

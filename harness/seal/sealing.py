@@ -30,13 +30,16 @@ async def sealed(
     binds: Sequence[Bind] = (),
     cwd: Path,
     readable: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
+    discard: bool = False,
     now_us: Callable[[], int],
     known_hosts: Set[str] | None = None,
 ) -> AsyncIterator[Seal]:
     """Give a seal around the proxy at `proxy_port` of 127.0.0.1: the strongest that a trial shows to hold here.
 
     `run_dir` exists and is ours alone (0700). `cwd` is where the agent will stand, as it sees it. `readable` stays visible wherever it
-    lies (the trust bundle, a log). In a replay `known_hosts` are the names that were recorded: looking up another is an attempt.
+    lies (the trust bundle). With `discard`, what is written anywhere but to the binds and to `writable` (each at its own path) is written
+    to a layer that all starts of this seal share, and thrown away with it; `Seal.layered` says whether that could be had. In a replay `known_hosts` are the names that were recorded: looking up another is an attempt.
     `Seal.attempts` is complete when the context has ended. AUTO takes a lower tier with the reasons; OFF none.
 
     Raises:
@@ -60,13 +63,15 @@ async def sealed(
     order = {
         "binds": [{"source": str(bind.source), "target": str(bind.target), "writable": bind.writable} for bind in binds],
         "cwd": str(cwd),
-        "readable": [str(path.absolute()) for path in readable],
+        "readable": [str(path.absolute()) for path in (*readable, *writable)],
+        "writable": [str(path.absolute()) for path in writable],
+        "discard": discard,
         "own_processes": True,
     }
     gateway = Gateway(
         run_dir, order, seal, proxy_port=proxy_port, credential=credential, now_us=now_us, known_hosts=known_hosts
     )  # fmt: skip
-    places = _places(binds, readable)
+    places = _places(binds, (*readable, *writable))
     try:
         gateway.open()
         await _strongest(gateway, seal, cwd)

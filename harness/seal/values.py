@@ -85,3 +85,5 @@ class Seal:
     """What this tier leaves open, one phrase each."""
     binds_done: bool = False
     """The binds that were asked for stand where they should; False without namespaces, where there can be none."""
+    layered: bool = False
+    """What is written elsewhere is thrown away with the seal, and touches nothing."""
