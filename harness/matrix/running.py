@@ -101,4 +101,6 @@ def done_of(taken: Taken) -> TakeDone:
     calls = taken.retaken.calls
     gone = [call.forwarded for call in calls if call.retired]
     hopeless = f"the provider does not know {gone[0]}, or no longer" if gone else ""
-    return TakeDone(taken.name, taken.take, throttled=any(call.status in THROTTLED for call in calls), hopeless=hopeless)
+    asked_s = max((call.retry_after_s for call in calls if call.retry_after_s is not None), default=None)
+    throttled = any(call.status in THROTTLED for call in calls)
+    return TakeDone(taken.name, taken.take, throttled=throttled, retry_after_s=asked_s, hopeless=hopeless)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from secondtake.harness.matrix.cells import Cell
 from secondtake.harness.matrix.design import Arm, Axis, Change
-from secondtake.harness.matrix.running import Playhouse, command_of, models_of, part_of, rules_of
+from secondtake.harness.matrix.running import Playhouse, command_of, done_of, models_of, part_of, rules_of
 from secondtake.harness.matrix.schedule import RunCell
 from secondtake.harness.plan import Recast
+from secondtake.harness.results import LiveCall, Retaken
+from secondtake.harness.taking import Taken
+from tests.harness.matrix.scenes import TAKE
 
 SHARED = Recast((), rules=("drop-sampling",), credential_env="REAL_KEY")
 
@@ -45,3 +49,31 @@ def test_an_arm_may_have_a_pin_for_each_model_that_is_asked() -> None:
 def test_the_playhouse_is_what_the_scheduler_runs() -> None:
     """The seam: held by the type checker."""
     _: type[RunCell] = Playhouse
+
+
+def test_how_long_a_provider_asks_to_wait_reaches_the_scheduler() -> None:
+    """Issue 6.3: pacing per provider; the longest wait that any call of a take was told."""
+    first = LiveCall(
+        seq=1,
+        step=1,
+        adapter="anthropic",
+        requested=("m",),
+        forwarded="m",
+        served=(),
+        proof="unverified",
+        verified=False,
+        status=429,
+        mismatch=False,
+        infrastructure="429 from the provider",
+        incomplete=False,
+        retired=False,
+        incompatible=None,
+        retry_after_s=7.0,
+    )
+    retaken = Retaken("t", "p", None, 1, 2, {}, (first, replace(first, retry_after_s=3.0)), (), None, (), (), (), 1)
+    done = done_of(Taken(retaken, TAKE, (), 0, "", None, "bill/cassette.take"))
+    assert (done.throttled, done.retry_after_s, done.hopeless) == (True, 7.0, "")
+    gone = replace(retaken, calls=(replace(first, status=404, retired=True, retry_after_s=None),))
+    done = done_of(Taken(gone, TAKE, (), 0, "", None, "bill/cassette.take"))
+    assert (done.throttled, done.retry_after_s) == (False, None)
+    assert done.hopeless
