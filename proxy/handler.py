@@ -15,7 +15,7 @@ import logging
 import socket
 import struct
 import termios
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Protocol
 
 from mitmproxy import options
@@ -23,6 +23,7 @@ from mitmproxy.connection import Connection, ConnectionState, Server
 from mitmproxy.proxy import commands, events, layer, mode_specs, server, server_hooks
 from mitmproxy.proxy.context import Context
 
+from secondtake.proxy import peer
 from secondtake.proxy.commands import Abort, Await, AwaitCompleted
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ FLUSH_S = 2.0
 
 CONNECT_S = 30.0
 """How long one address may take to accept a connection."""
+
+
+LOOK_S = 0.25
+"""How often it is looked whether a client that ended its side still holds its connection."""
 
 
 class Hooks(Protocol):
@@ -105,6 +110,8 @@ class WireHandler(server.LiveConnectionHandler):
         """Set whenever the client has said something (its window may have grown), or is behind with one stream less."""
         self.streams = 0
         """Streams still at work, so that a client's leaving does not end them."""
+        self.whole: Callable[[], bool] = lambda: False
+        """Whether all that the client asked for is whole and waits for its answer: then its side may end before ours (HTTP/1)."""
         self.tapes: set[Tape] = set()
         """Exchanges being written on this connection."""
         self.sockets: list[asyncio.Task[None]] = []
@@ -253,6 +260,8 @@ class WireHandler(server.LiveConnectionHandler):
                 while self.waits(connection):
                     self.progress.clear()
                     await self.progress.wait()
+            if connection is self.client:
+                await self.answered()
         except OSError as error:
             connection.error = error.strerror or str(error)  # a reset, not an end: who reads until the close must know
         except asyncio.CancelledError as error:
@@ -278,6 +287,20 @@ class WireHandler(server.LiveConnectionHandler):
         self.transports.pop(connection, None)
         if cancelled is not None:
             raise cancelled
+
+    async def answered(self) -> None:
+        """Wait for the answers of a client that has ended its side after whole requests, as `nc -N` does, and is still there.
+
+        One that closed sends the same as one that only ended its side. What tells them apart is whether anybody holds the other
+        end; where that cannot be known, it has left.
+        """
+        client, server = self.client.peername, self.client.sockname
+        while self.streams and self.whole() and (writer := self.writer(self.client)) is not None and not writer.is_closing():
+            if peer.peer_uid((client[0], client[1]), (server[0], server[1])) is None:
+                return
+            self.progress.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.progress.wait(), LOOK_S)
 
     def writer(self, connection: Connection) -> asyncio.StreamWriter | None:
         """The writer of a connection that still takes bytes."""
@@ -334,7 +357,7 @@ class WireHandler(server.LiveConnectionHandler):
 
     def release(self, stream: WireStream) -> None:
         """It has caught up, or is over."""
-        if stream in self.held:
+        if stream in self.held or not self.streams:
             self.held.discard(stream)
             self.progress.set()
 

@@ -221,6 +221,10 @@ class ClientSide(Http1Server):
         if isinstance(event, events.ConnectionClosed):
             yield ReceiveHttp(RequestProtocolError(self.stream_id, "client left", ErrorCode.CLIENT_DISCONNECTED))
 
+    def answering(self) -> bool:
+        """Whether the request that came is whole, and its answer is not."""
+        return self.request_done and self.state == self.wait
+
     def done(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
         if isinstance(event, events.ConnectionClosed):
             yield commands.CloseConnection(self.conn)

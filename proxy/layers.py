@@ -52,7 +52,8 @@ class WireLayer(HttpLayer):
             if self.context.client.alpn == b"h2":
                 self.connections[self.context.client] = http2.ClientSide(self.context.fork(), self.at_once, self.busy)
             else:
-                self.connections[self.context.client] = http1.ClientSide(self.context.fork(), self.at_once)
+                self.connections[self.context.client] = side = http1.ClientSide(self.context.fork(), self.at_once)
+                self.handler.whole = side.answering
         if isinstance(event, events.ConnectionEvent) and event.connection not in self.connections:
             return  # the last word of a connection that was forgotten
         yield from super()._handle_event(event)

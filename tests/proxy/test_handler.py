@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import h2.events
 import pytest
+from mitmproxy.connection import ConnectionState
 
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.exchange import Ending
@@ -206,3 +208,100 @@ async def test_a_silent_model_is_not_cut(tmp_path: Path) -> None:
         assert handler.timeout_watchdog.timeout > 660
         release.set()
         assert (await client.response()).body == b"ok"
+
+
+@pytest.mark.parametrize("mode", ["record", "replay"])
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("count", [1, 2])
+async def test_a_client_that_only_ends_its_side_gets_its_answers(tmp_path: Path, mode: str, tls: bool, count: int) -> None:
+    """Issue 2: `printf … | nc -N`: whole requests, then shutdown; the answers come, however slowly, then the connection ends."""
+    release = asyncio.Event()
+    body = BLOCK * 64  # more than any buffer between here and there holds
+
+    async def script(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        await release.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+        writer.write(body)
+
+    async with world(tmp_path, {b"/slow": script}, tls=tls) as w:
+        await w.record()
+        if mode == "replay":
+            release.set()
+            for _ in range(count):
+                if tls:
+                    await w.get("/slow")
+                else:
+                    other = await w.plain()
+                    await other.send(b"GET http://%s:%d/slow HTTP/1.1\r\nHost: %s\r\n\r\n" % (HOST.encode(), w.origin.port, HOST.encode()))
+                    await other.response()
+                    await other.close()
+            await w.replay()
+        raw: asyncio.BaseTransport
+        if tls:
+            client = await w.tunnel()
+            raw = client.writer.transport
+            await client.writer.start_tls(w.context("http/1.1"), server_hostname=HOST)
+            target = b"/slow"
+        else:
+            client = await w.plain()
+            raw = client.writer.transport
+            target = b"http://%s:%d/slow" % (HOST.encode(), w.origin.port)
+        await client.send((b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, HOST.encode())) * count)
+        raw.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        if mode == "record":
+            (handler,) = w.wire.handlers
+            reader = handler.transports[handler.client].reader
+            assert reader is not None
+            while not (w.origin.heads and reader.at_eof()):  # type: ignore[union-attr]  # noqa: ASYNC110 - no event for it
+                await asyncio.sleep(0.001)
+            release.set()
+        for _ in range(count):
+            assert (await client.response()).body == body
+        assert (await client.rest()).raw == b""
+        if mode == "record":
+            assert [exchange.ended for exchange in w.writer.exchanges] == [Ending.COMPLETE] * count
+            assert not any(exchange.notes for exchange in w.writer.exchanges)
+
+
+async def test_a_client_that_ends_its_side_and_then_leaves_has_left(tmp_path: Path) -> None:
+    """T-B6: the answer is waited for only as long as somebody holds the other end."""
+    release = asyncio.Event()
+
+    async def script(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        await release.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    async with world(tmp_path, {b"/slow": script}, tls=False) as w:
+        wire = await w.record()
+        client = await w.plain()
+        await client.send(b"GET http://%s:%d/slow HTTP/1.1\r\nHost: %s\r\n\r\n" % (HOST.encode(), w.origin.port, HOST.encode()))
+        client.writer.write_eof()
+        while not w.origin.heads:  # noqa: ASYNC110 - the origin has no event for it
+            await asyncio.sleep(0.001)
+        (handler,) = wire.handlers
+        client.writer.transport.abort()
+        while handler.client.state & ConnectionState.CAN_READ:  # noqa: ASYNC110 - nor has the handler
+            await asyncio.sleep(0.01)
+        release.set()
+        await w.stop()
+        (exchange,) = w.writer.exchanges
+        assert exchange.ended is Ending.COMPLETE
+        assert [note for note in exchange.notes if note.startswith("client-left")]
+
+
+async def test_a_request_that_is_cut_by_the_end_of_a_side_is_not_waited_for(tmp_path: Path) -> None:
+    """Half a request and an end: nothing more of it can come."""
+
+    async def script(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter, _head: bytes) -> None:
+        await reader.read()
+
+    async with world(tmp_path, {b"/up": script}, tls=False) as w:
+        await w.record()
+        client = await w.plain()
+        head = b"POST http://%s:%d/up HTTP/1.1\r\nHost: %s\r\nContent-Length: 10\r\n\r\n" % (HOST.encode(), w.origin.port, HOST.encode())
+        await client.send(head + b"half")
+        while not w.origin.heads:  # noqa: ASYNC110 - the origin has no event for it
+            await asyncio.sleep(0.001)
+        client.writer.write_eof()
+        assert (await client.rest()).raw == b""
+        assert w.writer.exchanges[0].ended is Ending.CLIENT_LEFT
