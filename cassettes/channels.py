@@ -111,7 +111,7 @@ def classify(request: Request, content: bytes | None = None, *, recognise: Recog
         return shaped, None
     if index_request(request, told) is not None:
         return Channel.INDEX, None
-    if told.mcp or (content and _is_rpc(request, content)):
+    if told.mcp or (content and _is_rpc(request, content)) or _is_mcp_stream(request, path):
         return Channel.MCP, None
     if shaped is Channel.TELEMETRY:
         return shaped, None
@@ -152,6 +152,11 @@ def _is_rpc(request: Request, content: bytes) -> bool:
     """A JSON-RPC call of one of MCP's methods (MCP specification, streamable HTTP), sent before there is a session."""
     start = content[:LOOKED_AT_BYTES]
     return request.method == "POST" and _RPC.search(start) is not None and _RPC_METHOD.search(start) is not None
+
+
+def _is_mcp_stream(request: Request, path: bytes) -> bool:
+    """A stream of events opened at a path that the transport before streamable HTTP uses by convention (MCP 2024-11-05, HTTP with SSE)."""
+    return request.method == "GET" and path.endswith(b"/sse") and has_type(request.fields, b"text/event-stream")
 
 
 def is_loopback(host: str) -> bool:

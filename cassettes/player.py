@@ -24,6 +24,7 @@ from secondtake.cassettes.dialogues import Dialogues
 from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
 from secondtake.cassettes.fallback import BY_ENDPOINT, by_endpoint, by_position, known_index
 from secondtake.cassettes.match import exact_key, normal_key
+from secondtake.cassettes.mcp_streams import Moment, is_held, moments
 from secondtake.cassettes.memory import Recorded, Row
 from secondtake.cassettes.misses import Miss, MissKind, describe
 from secondtake.cassettes.nearest import nearest
@@ -88,6 +89,9 @@ class Session:
         self._used = bytearray(len(player.catalogue.rows))
         self._at: dict[int, int] = {}
         self._dialogues: Dialogues | None = None
+        self.heard: dict[int, bytes | None] = {}
+        """Messages to MCP servers that were asked and served, by recorded exchange: the live bodies."""
+        self.on_heard: set[Callable[[], None]] = set()
 
     @property
     def dialogues(self) -> Dialogues:
@@ -104,13 +108,29 @@ class Session:
         if queue:
             served = self._from(queue, request, Answered.EXACT, search)
             if served is not None:
+                if served.channel is Channel.MCP and request.method == "POST":
+                    self._hear(served, live)
                 return served
         found = self._further(request, live, search)
         if isinstance(found, Serve) and found.channel is Channel.MCP and request.method == "POST" and request.scheme != "stdio":
             found = as_asked(found, self.request_content(found.seq), live.content)
+            self._hear(found, live)
         assert search.compared is not None
         self._player.on_answer(search.compared, search.content, found)
         return found
+
+    def _hear(self, served: Serve, live: Live) -> None:
+        """A message to an MCP server is there: what its streams say after it may be said."""
+        self.heard[served.seq] = live.content
+        for listener in tuple(self.on_heard):
+            listener()
+
+    def moments(self, serve: Serve) -> tuple[Moment, ...] | None:
+        """The events of a stream that the client of an MCP server held open; None for any other answer. Raises Corrupt."""
+        if serve.channel is not Channel.MCP:
+            return None
+        notes = self._catalogue.cassette.exchange(serve.seq).notes
+        return moments(self._catalogue, serve) if is_held(serve, notes) else None
 
     def request_content(self, seq: int) -> bytes | None:
         """The kept body of a recorded request, None where it is too large to hold. Raises NotFound, Corrupt."""

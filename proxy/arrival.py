@@ -12,8 +12,8 @@ from secondtake.cassettes.player import Live as LiveBody
 from secondtake.cassettes.player import Serve
 from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, LENGTH_DIGITS, Delimiter, Framed, frame_response, without_body
 from secondtake.proxy.local import LocalAnswer
+from secondtake.proxy.mcp_stdio import HOST as SHIM_HOST
 from secondtake.proxy.policy import Collect, Converse, Hear, Live, Pace, Refuse
-from secondtake.proxy.shims import HOST as SHIM_HOST
 from secondtake.proxy.taps import upgrade_of
 from secondtake.proxy.translate import Head, Traits, Unreadable, request_of
 

@@ -4,7 +4,9 @@ recorded boundaries, at the recorded pace or as fast as it is taken, and ended a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +19,10 @@ from secondtake.cassettes.adapters import CallKind
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import EMPTY, Answer, Answered, Body, Channel, Digest, Ending, Fields, Interim, Side
 from secondtake.cassettes.logins import UNRECORDED
+from secondtake.cassettes.mcp_streams import Moment
 from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.player import Live, Serve
+from secondtake.cassettes.rpc import events_renamed, renames
 from secondtake.cassettes.streams import StreamRedactor
 from secondtake.proxy import local
 from secondtake.proxy.arrival import Arrival, frame_serve, is_broken
@@ -35,6 +39,15 @@ if TYPE_CHECKING:
     from secondtake.proxy.stream import Commands, WireStream
 
 CONTINUE = Interim(100, b"Continue", (), 0)
+
+
+LOOKS_UP_S = 0.25
+"""How often a stream that waits looks whether its client is still there."""
+
+
+async def _soon(stirred: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stirred.wait(), LOOKS_UP_S)
 
 
 class PlayedPart:
@@ -218,6 +231,11 @@ class PlayedPart:
         """Interim heads, head, pieces, trailers, end."""
         stream, answer = self.stream, serve.answer
         method, protocol = self.request.method, self.request.protocol
+        try:
+            held = stream.wire.session(stream.handler).moments(serve) if method == "GET" else None
+        except RecordedError as error:
+            yield from self.damaged(error)
+            return
         paced = stream.wire.settings.pace is Pace.REAL and bool(answer.body.pieces or answer.interim)
         if protocol != HTTP_1_0:
             for interim in answer.interim:
@@ -236,7 +254,6 @@ class PlayedPart:
         empty = without_body(method, answer.status)
         size = 0 if empty else serve.body.size_bytes
         broken = is_broken(serve)
-        waits = serve.channel is Channel.MCP and method == "GET" and serve.ended is Ending.CLIENT_LEFT
         framed = frame_serve(serve, self.request, keep_alive=stream.keep_alive)
         if paced:
             yield from self.until(answer.offset_us, paced=True)
@@ -244,7 +261,9 @@ class PlayedPart:
             stream.stream_id, answer.status, answer.reason, framed.fields, framed.delimiter, framed.close, more=not paced or not size
         )
         yield from stream.to_client(head)
-        if not empty and size:
+        if held is not None and not empty:
+            yield from self.events(held)
+        elif not empty and size:
             yield from self.pieces(serve, joined=framed.delimiter in (Delimiter.LENGTH, Delimiter.CLOSE) and not paced, paced=paced)
         if tape is not None:
             if answer.trailers:
@@ -256,7 +275,7 @@ class PlayedPart:
                 yield from stream.to_client(ResponseAbort(stream.stream_id))
             yield from stream.finish()
             return
-        if waits and not empty:
+        if held is not None and not empty:
             return  # a stream that the client ended, and ends now: `client_left` goes on
         if broken and not empty:
             yield Await(lambda: stream.handler.flushed(stream))
@@ -296,6 +315,27 @@ class PlayedPart:
                 if unflushed >= BEHIND_BYTES:
                     unflushed = 0
                     yield Await(lambda: stream.handler.room(stream))
+
+    def events(self, held: Sequence[Moment]) -> Commands:
+        """Say what an MCP server said on a stream that stays open, each event after the message it came after."""
+        stream = self.stream
+        session, stirred = stream.wire.session(stream.handler), asyncio.Event()
+        session.on_heard.add(stirred.set)
+        try:
+            for moment in held:
+                while moment.after is not None and moment.after not in session.heard:
+                    stirred.clear()
+                    yield Await(lambda: _soon(stirred))
+                    if not stream.client_waiting():
+                        return
+                recorded = session.request_content(moment.after) if moment.after is not None else None
+                live = session.heard.get(moment.after) if moment.after is not None else None
+                data = events_renamed(moment.data, renames(recorded, live)) if recorded and live else moment.data
+                if self.tape is not None:
+                    self.tape.response_piece(data)
+                yield from stream.to_client(ResponseData(stream.stream_id, data))
+        finally:
+            session.on_heard.discard(stirred.set)
 
     def until(self, offset_us: int, *, paced: bool) -> Commands:
         """Wait for a recorded moment, counted from the request's start."""

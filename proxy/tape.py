@@ -14,6 +14,7 @@ from secondtake.cassettes.content import plain
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Interim, Redaction, Request
 from secondtake.cassettes.match import request_keys
+from secondtake.cassettes.mcp_streams import STOPPED
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases
 from secondtake.cassettes.recorder import Recording
 from secondtake.cassettes.records import End, Record
@@ -213,7 +214,7 @@ class Tapes:
             self._idle.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), grace_s)
-        waiting = [future for tape in list(self._open) if (future := tape.cut(Ending.RESET, "the recording was stopped")) is not None]
+        waiting = [future for tape in list(self._open) if (future := tape.cut(Ending.RESET, STOPPED)) is not None]
         if waiting:
             await asyncio.gather(*waiting)
 

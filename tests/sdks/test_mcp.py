@@ -21,7 +21,7 @@ PATIENCE_S = 120
 
 SAID = {"tools": ["add"], "one": "3", "many": {"0": "10", "1": "11", "2": "12"}}
 
-type Secondtake = Callable[..., tuple[dict[str, Any], dict[str, Any]]]
+type Secondtake = Callable[..., tuple[dict[str, Any], list[dict[str, Any]]]]
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def secondtake(tmp_path: Path) -> Secondtake:
     """Run a command of ours with the SDK's client as the agent; gives its summary, and what the client said."""
     (tmp_path / "work").mkdir()
 
-    def ran(command: str, *arguments: str, client: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def ran(command: str, *arguments: str, client: Sequence[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         agent = [sys.executable, str(PROGRAMS / "mcp_client.py"), *client]
         kept = {name: value for name, value in environment().items() if not name.lower().endswith("_proxy")}
         ours = {**kept, "SECONDTAKE_STORE": str(tmp_path / "store"), "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
@@ -60,7 +60,7 @@ def secondtake(tmp_path: Path) -> Secondtake:
             timeout=PATIENCE_S,
         )
         summary = json.loads(done.stdout)
-        said: dict[str, Any] = next((json.loads(line) for line in done.stderr.splitlines() if line.startswith('{"tools"')), {})
+        said = [json.loads(line) for line in done.stderr.splitlines() if line.startswith('{"tools"')]
         assert said, done.stderr
         return summary, said
 
@@ -75,24 +75,25 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in shown.stdout.splitlines()]
 
 
-def test_streamable_http_is_played_with_the_server_gone(secondtake: Secondtake, tmp_path: Path) -> None:
-    """Issue 4, item 6: a session with its id and its stream; ids mapped where calls come in another order."""
-    url = "https://mcp.example/mcp"
-    with serving("http") as port:
-        recorded, said = secondtake("record", "--route", f"mcp.example=http://127.0.0.1:{port}", client=("legacy", "012", url))
+def test_servers_over_http_are_played_with_the_servers_gone(secondtake: Secondtake, tmp_path: Path) -> None:
+    """Issue 4, item 6: a session with its id and its stream, and HTTP with SSE; ids mapped where calls come in another order."""
+    urls = ("https://mcp.example/mcp", "https://old.example/sse")
+    with serving("http") as port, serving("sse") as other:
+        routes = ("--route", f"mcp.example=http://127.0.0.1:{port}", "--route", f"old.example=http://127.0.0.1:{other}")
+        recorded, said = secondtake("record", *routes, client=("legacy", "012", *urls))
     assert recorded["verdict"] == "clean"
-    assert {**said, "heard": None} == {**SAID, "heard": None}
+    assert [{**one, "heard": None} for one in said] == [{**SAID, "heard": None}] * 2
     assert {row["channel"] for row in rows(tmp_path / "store")} == {"mcp"}
-    played, again = secondtake("replay", client=("legacy", "210", url))
+    played, again = secondtake("replay", client=("legacy", "210", *urls))
     assert (played["verdict"], played["misses"], again) == ("clean", [], said)
-    assert played["answered"]["normalised"] == 2
+    assert played["answered"]["normalised"] == 4
 
 
 def test_the_shim_serves_the_sdks_client_and_server(secondtake: Secondtake, tmp_path: Path) -> None:
     """Issue 4, item 6: the SDK gives a server few variables, the run is found all the same; in replay nothing is started."""
     shim = [*PROGRAM, "mcp", "--", sys.executable]
     _, said = secondtake("record", client=("auto", "012", *shim, str(PROGRAMS / "mcp_server.py"), "stdio"))
-    assert {**said, "heard": None} == {**SAID, "heard": None}
+    assert [{**one, "heard": None} for one in said] == [{**SAID, "heard": None}]
     assert rows(tmp_path / "store")[0]["url"] == "stdio://mcp-server/"
     played, again = secondtake("replay", client=("auto", "210", *shim, "/nowhere/mcp_server.py", "stdio"))
     assert (played["verdict"], again) == ("clean", said)

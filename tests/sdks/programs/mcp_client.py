@@ -1,4 +1,4 @@
-"""An MCP client by the official SDK. Arguments: mode, the order of three calls made at once, and a URL or a server's command."""
+"""An MCP client by the official SDK. Arguments: mode, the order of three calls made at once, and URLs or a server's command."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 warnings.simplefilter("ignore")
 
 
-async def main() -> None:
+async def asked(mode: str, order: str, where: list[str]) -> None:
     """List the tools, call one, then three at once; say what came."""
-    mode, order, *where = sys.argv[1:]
     heard: list[object] = []
 
     async def progress(done: float, total: float | None, _message: str | None) -> None:
@@ -40,6 +39,13 @@ async def main() -> None:
         many: list[Any] = await asyncio.gather(*calls)
         texts = {number: result.content[0].text for number, result in zip(order, many, strict=True)}
         print(json.dumps({"tools": tools, "one": one.content[0].text, "many": dict(sorted(texts.items())), "heard": heard[:2]}))
+
+
+async def main() -> None:
+    """Ask each server that has a URL, or the one that is started."""
+    mode, order, *where = sys.argv[1:]
+    for server in [[url] for url in where] if where[0].startswith("https:") else [where]:
+        await asked(mode, order, server)
 
 
 asyncio.run(main())
