@@ -58,6 +58,8 @@ class Watched:
         self._taking = taking
         self._keeping = False
         self._began_with: set[Digest] = set()
+        self.after: dict[Digest, bytes] = {}
+        """Content that was not there before. What is kept can be read from the store only once it is written, which nobody waits for."""
         clock_s = taking.stage.monotonic_s
         self._snapshot = Snapshot(scene.work, self._keep, redactor, limits=LIMITS, clock_s=clock_s)
         self.start = self._snapshot.take()
@@ -70,6 +72,7 @@ class Watched:
             self._began_with.add(name)
         elif name not in self._began_with:
             self._taking.writer.keep(kind, content)
+            self.after[name] = content
         return name
 
     def ended(self, redactor: Redactor) -> Captured:
@@ -105,7 +108,7 @@ class Collected:
     live: Mapping[str, int]
     """Requests of channels other than the model's that were answered live."""
     after: Mapping[Digest, bytes]
-    """Content of the files that changed, by digest."""
+    """Content that files have now and none had before, by digest."""
 
 
 def collect(taking: Retaking, watched: Watched, redactor: Redactor, tracer: Tracer | None) -> Collected:
@@ -126,9 +129,7 @@ def collect(taking: Retaking, watched: Watched, redactor: Redactor, tracer: Trac
         exchanges = [kept.exchange(seq) for seq in sorted(row.seq for row in kept.rows)]
         log = tuple(events(iter(exchanges), contents(kept)))
         live = answered_live(exchanges)
-        changed = [change.after for change in changes(watched.start.tree, final.tree) if change.after is not None]
-        after = {one.digest: content for one in changed if one.digest is not None and (content := content_in(kept, one)) is not None}
-    return Collected(watched.start.tree, final.tree, stage, traced, log, live, after)
+    return Collected(watched.start.tree, final.tree, stage, traced, log, live, watched.after)
 
 
 def resources(seen: Retaken, collected: Collected) -> Resources:

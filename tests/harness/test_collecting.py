@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from secondtake.cassettes import trees
 from secondtake.cassettes.envelope import FIELDS, Envelope, Layer, of
 from secondtake.cassettes.stages import staged as stage_in
+from secondtake.cassettes.takes import Outcome
+from secondtake.cassettes.writer import Writer
 from secondtake.harness.collecting import content_in, surroundings
 from secondtake.harness.demo import CAREFUL
-from tests.harness.takes import staged
+from tests.harness.takes import CHECKS, staged
 
 
 def envelope(**fields: dict[str, object]) -> Envelope:
@@ -44,5 +48,29 @@ def test_a_take_keeps_both_sides_of_what_it_changed_and_nothing_else(tmp_path: P
                 assert "-    share = total_cents // people" in patch
                 assert "+    share, left = divmod(total_cents, people)" in patch
                 assert sum(one.kind == "blob" for one in kept.artifacts) == 2
+
+    asyncio.run(whole())
+
+
+NO_SECRETS = """
+[[acceptance.check]]
+name = "no secrets in the diff"
+kind = "no-secrets"
+"""
+
+
+def test_what_changed_is_judged_before_the_store_has_written_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 6.1: an artifact is written when there is time, at the latest as the take is closed; a slow disk fails no model."""
+    written = Writer._write_later
+
+    def at_the_end(writer: Writer, batch: object, limit_bytes: int | None) -> None:
+        if limit_bytes is None:
+            written(writer, batch, None)  # type: ignore[arg-type]
+
+    async def whole() -> None:
+        async with staged(tmp_path, checks=CHECKS + NO_SECRETS) as made:
+            monkeypatch.setattr(Writer, "_write_later", at_the_end)
+            taken = await made.take(CAREFUL)
+            assert taken.take.outcome is Outcome.PASS, taken.take.reason
 
     asyncio.run(whole())
