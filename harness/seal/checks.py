@@ -47,6 +47,19 @@ def sealed_checks(order: Mapping[str, Any], sockets: Sequence[str], kept: Iterab
     return problems
 
 
+def written(order: Mapping[str, Any], home: str) -> list[str]:
+    """Try to make a file in HOME, above the working directory, and in the root. Gives those that were made: there are none outside."""
+    real = [*(bind["target"] for bind in order["binds"]), *order["writable"]]
+    made = []
+    for folder in dict.fromkeys(os.path.realpath(each) for each in (home, os.path.dirname(order["cwd"]), "/") if each.startswith("/")):
+        if not any(f"{folder}/".startswith(f"{os.path.realpath(each)}/") for each in real):
+            path = os.path.join(folder, f".{order['nonce']}-{os.getpid()}")
+            with contextlib.suppress(OSError):
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                made.append(path)
+    return made
+
+
 def common_checks() -> list[str]:
     """What every tier that confines anything refuses."""
     return _tried("a vsock socket", lambda: socket.socket(40, socket.SOCK_STREAM, 0).close())

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from secondtake.harness.seal import checks, kernel, mounts, network
+from secondtake.harness.seal import checks, kernel, layer, mounts, network
 from secondtake.harness.seal.confinement import confine
 from secondtake.harness.seal.inside import NOT_SEALED
 from secondtake.harness.seal.processes import Outer, become, init
@@ -36,12 +36,14 @@ class Control:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MESSAGE_BYTES)
         self.socket.connect(_short(path))
+        self.given: list[int] = []
+        """Descriptors that came with the last answer."""
 
     def ask(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
         """Say something and wait for the answer. The end of the gateway is the end of us."""
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors).tobytes())] if descriptors else []
         self.socket.sendmsg([json.dumps(message).encode()], ancillary)
-        data = self.socket.recv(_MESSAGE_BYTES)
+        data, self.given, _, _ = socket.recv_fds(self.socket, _MESSAGE_BYTES, 2)
         if not data:
             sys.exit(NOT_SEALED)
         answer: dict[str, Any] = json.loads(data)
@@ -109,8 +111,8 @@ def _stream_holes() -> list[str]:
 
 def _sealed(control: Control, order: dict[str, Any], command: Sequence[str], tier: str) -> int:
     own_processes = order["own_processes"]
-    sockets = mounts.host_sockets()
-    _namespaces(own_processes)
+    start = Start(control, order, command, tier)
+    _namespaces(own_processes, control.given)
     made = _step("loopback network", lambda: network.open_sockets(order["port"]))
     control.ask({"roles": [role for role, _ in made], "holes": _stream_holes()}, [each.fileno() for _, each in made])
     for _, each in made:
@@ -121,7 +123,7 @@ def _sealed(control: Control, order: dict[str, Any], command: Sequence[str], tie
         control.socket.close()
         return outer.run(pid)
     try:
-        status = _inner(control, order, command, sockets, outer, tier)
+        status = start.inner(outer)
     except Refused as refused:
         control.ask({"refused": str(refused)})
         status = NOT_SEALED
@@ -133,10 +135,20 @@ def _sealed(control: Control, order: dict[str, Any], command: Sequence[str], tie
     os._exit(status)
 
 
-def _namespaces(own_processes: bool) -> None:
-    """Enter them: as root directly, else, or where that is refused, with a user namespace, in which the user is who they are outside."""
+def _namespaces(own_processes: bool, given: Sequence[int]) -> None:
+    """Enter them: as root directly, else, or where that is refused, with a user namespace, in which the user is who they are outside.
+
+    `given` are those of an earlier start, whose view of the files is had by this one too: a copy of its mounts is what is entered then.
+    """
     wanted = kernel.CLONE_NEWNET | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | (kernel.CLONE_NEWPID if own_processes else 0)
     user, group = os.geteuid(), os.getegid()
+    if given:
+        for descriptor, kind in zip(given, (kernel.CLONE_NEWUSER, kernel.CLONE_NEWNS)[-len(given) :], strict=True):
+            _step("the layer of an earlier start", lambda descriptor=descriptor, kind=kind: kernel.setns(descriptor, kind))  # type: ignore[misc]
+            os.close(descriptor)
+        _step("the layer of an earlier start", lambda: kernel.unshare(wanted))
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        return
     if user == 0:
         with contextlib.suppress(OSError):
             kernel.unshare(wanted)
@@ -155,35 +167,58 @@ def _say(path: str, text: str) -> None:
         os.close(descriptor)
 
 
-def _inner(control: Control, order: dict[str, Any], command: Sequence[str], sockets: list[str], outer: Outer, tier: str) -> int:
-    """What process 1 does: the rest of the seal, its test, and then the agent."""
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    outer.up.close()
-    own_user = tier == "sealed" and os.geteuid() == 0 and not _mapped()
-    here = os.getcwd()
-    program = [os.path.dirname(command[0])] if command and command[0].startswith("/") else []
-    view = mounts.View(order, os.environ, [*sockets, order["control"]], program)
-    _step("mounts", view.build)
-    if order["own_processes"]:
-        _step("/proc", lambda: mounts.own_proc(root=os.geteuid() == 0))
-    if os.geteuid() == 0:
-        with contextlib.suppress(OSError):  # root may listen on any port
-            _say("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
-    _step("working directory", lambda: os.chdir(view.standing(here)))
-    verdict = control.ask({"problems": _tested(order, sockets, own_user=own_user)})
-    if not verdict["go"]:
-        return NOT_SEALED
-    if command:
-        gate = _Gate(own_user=own_user)
-        init(outer, control.socket, command, prepared=gate.pass_through, started=gate.open)
-        os._exit(0)
-    return 0
+class Start:
+    """One start, from its order to its agent. Made where we were started, and before its namespaces are entered."""
 
+    def __init__(self, control: Control, order: dict[str, Any], command: Sequence[str], tier: str) -> None:
+        self.control = control
+        self.order = order
+        self.command = command
+        self.tier = tier
+        self.sockets = mounts.host_sockets()
+        self.here = os.getcwd()
+        self.joins = bool(control.given)
+        """It has the view of an earlier start."""
 
-def _mapped() -> bool:
-    """Whether we are in a user namespace that is not the machine's own."""
-    with open("/proc/self/uid_map", "rb") as file:
-        return file.read().split() != [b"0", b"0", b"4294967295"]
+    def inner(self, outer: Outer) -> int:
+        """What process 1 does: the rest of the seal, its test, and then the agent."""
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        outer.up.close()
+        order = self.order
+        own_user = self.tier == "sealed" and os.geteuid() == 0 and not layer.mapped()
+        program = [os.path.dirname(self.command[0])] if self.command and self.command[0].startswith("/") else []
+        kind = layer.Layered if order["discard"] else mounts.View
+        view = kind(order, os.environ, [*self.sockets, order["control"]], program)
+        _step("mounts", view.join if self.joins else view.build)
+        if isinstance(view, layer.Layered) and not self.joins:
+            self._share(view)
+        if order["own_processes"]:
+            _step("/proc", lambda: mounts.own_proc(root=os.geteuid() == 0))
+        if os.geteuid() == 0:
+            with contextlib.suppress(OSError):  # root may listen on any port
+                _say("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
+        _step("working directory", lambda: os.chdir(view.standing(self.here)))
+        told = _tested(order, self.sockets, own_user=own_user)
+        verdict = self.control.ask(told)
+        for path in told["written"]:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        if not verdict["go"]:
+            return NOT_SEALED
+        if self.command:
+            gate = _Gate(own_user=own_user)
+            init(outer, self.control.socket, self.command, prepared=gate.pass_through, started=gate.open)
+            os._exit(0)
+        return 0
+
+    def _share(self, view: layer.Layered) -> None:
+        """Later starts see what this one leaves behind: they get its mounts as they are now, and this one goes on in a copy of its own."""
+        names = ["user", "mnt"] if layer.mapped() else ["mnt"]
+        made = [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in names]
+        self.control.ask({"layer": names, "holes": [*_stream_holes(), *view.holes()]}, made)
+        for each in made:
+            os.close(each)
+        _step("mounts", lambda: kernel.unshare(kernel.CLONE_NEWNS))
 
 
 class _Gate:
@@ -217,8 +252,8 @@ class _Gate:
         self.ours.close()
 
 
-def _tested(order: dict[str, Any], sockets: Sequence[str], *, own_user: bool) -> list[str]:
-    """Run the self-test in a process that stands where the agent will stand."""
+def _tested(order: dict[str, Any], sockets: Sequence[str], *, own_user: bool) -> dict[str, Any]:
+    """Run the self-test in a process that stands where the agent will stand. Returns what is told outside."""
     gate = _Gate(own_user=own_user)
     reading, writing = os.pipe()
     pid = os.fork()
@@ -229,7 +264,10 @@ def _tested(order: dict[str, Any], sockets: Sequence[str], *, own_user: bool) ->
             for number in range(3, writing):
                 with contextlib.suppress(OSError):
                     os.close(number)
-            said: dict[str, Any] = {"problems": checks.sealed_checks(order, sockets, (writing,))}
+            said: dict[str, Any] = {
+                "problems": checks.sealed_checks(order, sockets, (writing,)),
+                "written": checks.written(order, os.environ.get("HOME", "")) if order["discard"] else [],
+            }
         except OSError as error:
             said = {"refused": f"{'user namespace' if own_user else 'confinement'}: {error.strerror}"}
         except BaseException as error:  # noqa: BLE001 - it is told
@@ -245,5 +283,4 @@ def _tested(order: dict[str, Any], sockets: Sequence[str], *, own_user: bool) ->
     told: dict[str, Any] = json.loads(data) if data else {"refused": "self-test: it was killed"}
     if "refused" in told:
         raise Refused(told["refused"])
-    problems: list[str] = told["problems"]
-    return problems
+    return told

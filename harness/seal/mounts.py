@@ -16,7 +16,7 @@ from secondtake.harness.seal import kernel
 HIDDEN = ("/run", "/var/run", "/tmp", "/dev/shm")  # noqa: S108 - hidden, not used
 """Folders where services of the host keep their sockets, and other processes their files: an empty one stands in the place of each."""
 
-_NOSUID = kernel.MS_NOSUID | kernel.MS_NODEV
+NOSUID = kernel.MS_NOSUID | kernel.MS_NODEV
 _RESOLV = "/etc/resolv.conf"
 
 
@@ -32,6 +32,8 @@ def host_sockets() -> list[str]:
 class View:
     """One agent's view of the file system, in the making. Descriptors are taken before anything is hidden."""
 
+    hides: tuple[str, ...] = HIDDEN
+
     def __init__(self, order: Mapping[str, Any], environ: Mapping[str, str], sockets: Sequence[str], programs: Sequence[str] = ()) -> None:
         self.environ = environ
         self.sockets = sockets
@@ -43,29 +45,31 @@ class View:
         """Mount everything but `/proc`."""
         kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
         hidden = self._hidden()
-        binds = [(_held(bind["source"]), bind["target"], bind["writable"]) for bind in self.order["binds"]]
+        binds = [(held(bind["source"]), bind["target"], bind["writable"]) for bind in self.order["binds"]]
         targets = [bind["target"] for bind in self.order["binds"]]
         # What is named and would be hidden by a bind: only to be read, since it is not a copy.
-        binds += [
-            (_held(path), path, False) for path in _outermost(self.order["readable"]) if _below(path, targets) and os.path.exists(path)
-        ]
-        kept = [(_held(path), path) for path in _outermost(self._needed(hidden)) if os.path.exists(path)]
+        binds += [(held(path), path, False) for path in outermost(self.order["readable"]) if below(path, targets) and os.path.exists(path)]
+        kept = [(held(path), path) for path in outermost(self._needed(hidden)) if os.path.exists(path)]
         modes = [(path, stat.S_IMODE(os.stat(path).st_mode)) for path in hidden]
         lock = os.path.isdir("/run/lock")
         for path, mode in modes:
-            kernel.mount("tmpfs", path, "tmpfs", _NOSUID, f"mode={mode:o}")
-        for path in (self.environ.get("XDG_RUNTIME_DIR", ""), self.environ.get("TMPDIR", "")):
-            if _below(path, hidden):
-                os.makedirs(path, 0o700, exist_ok=True)
-        if lock and "/run" in hidden:
-            os.makedirs("/run/lock", exist_ok=True)
-            os.chmod("/run/lock", 0o1777)  # noqa: S103 - as on every machine that has it
+            kernel.mount("tmpfs", path, "tmpfs", NOSUID, f"mode={mode:o}")
+        self._private_folders(hidden, lock=lock)
         for descriptor, path in kept:
-            _bind(f"/proc/self/fd/{descriptor}", path)
+            bind(f"/proc/self/fd/{descriptor}", path)
             os.close(descriptor)
         self._put_in_place(binds, hidden, [path for _, path in kept])
         self._resolver(hidden)
         self._mask()
+
+    def _private_folders(self, hidden: Sequence[str], *, lock: bool) -> None:
+        """What is expected to exist in a hidden folder."""
+        for path in (self.environ.get("XDG_RUNTIME_DIR", ""), self.environ.get("TMPDIR", "")):
+            if below(path, hidden):
+                os.makedirs(path, 0o700, exist_ok=True)
+        if lock and "/run" in hidden:
+            os.makedirs("/run/lock", exist_ok=True)
+            os.chmod("/run/lock", 0o1777)  # noqa: S103 - as on every machine that has it
 
     def _put_in_place(self, binds: Sequence[tuple[int, str, bool]], hidden: Sequence[str], kept: Sequence[str]) -> None:
         """The binds, the outer ones first. They wait in a folder of memory meanwhile, since the root may become another."""
@@ -74,22 +78,26 @@ class View:
         targets = [bind["target"] for bind in self.order["binds"]]
         aside = os.path.join(hidden[-1] if "/tmp" not in hidden else "/tmp", "aside")  # noqa: S108 - a folder of memory that is ours
         for number, (descriptor, _, _) in enumerate(binds):
-            _bind(f"/proc/self/fd/{descriptor}", f"{aside}/{number}")
+            bind(f"/proc/self/fd/{descriptor}", f"{aside}/{number}")
             os.close(descriptor)
         given = len(self.order["binds"])
         for number, (_, target, writable) in sorted(enumerate(binds), key=lambda bind: (bind[0] >= given, bind[1][1].count("/"))):
-            if number >= given and _filled(target):
+            if number >= given and filled(target):
                 continue  # the copy holds it too
-            in_memory = _below(target, [*hidden, *targets]) and not _below(target, kept)
+            in_memory = below(target, [*hidden, *targets]) and not below(target, kept)
             if not os.path.lexists(target) and not in_memory:
                 _make_room(target)
-            _bind(f"{aside}/{number}", target)
+            bind(f"{aside}/{number}", target)
             if not writable:
-                _read_only(target)
+                read_only(target)
         for number in range(len(binds)):
             kernel.unmount(f"{aside}/{number}")
             (os.rmdir if os.path.isdir(f"{aside}/{number}") else os.unlink)(f"{aside}/{number}")
         os.rmdir(aside)
+
+    def join(self) -> None:
+        """In a copy of a view that an earlier start has built: hide what has come since."""
+        self._mask()
 
     def standing(self, here: str) -> str:
         """Where the agent stands: where we do, as it is seen inside."""
@@ -101,9 +109,9 @@ class View:
     def _hidden(self) -> list[str]:
         """A folder that is itself named as readable is left as it is, but for the sockets in it."""
         found: list[str] = []
-        for path in (*HIDDEN, self.environ.get("XDG_RUNTIME_DIR", "")):
+        for path in (*self.hides, self.environ.get("XDG_RUNTIME_DIR", "")):
             real = os.path.realpath(path) if path.startswith("/") else ""
-            if real not in ("", "/", *found, *self.order["readable"]) and os.path.isdir(real) and not _below(real, found):
+            if real not in ("", "/", *found, *self.order["readable"]) and os.path.isdir(real) and not below(real, found):
                 found.append(real)
         return found
 
@@ -113,12 +121,12 @@ class View:
         for folder in (*self.environ.get("PATH", "").split(":"), *self.programs):
             # The folder above `bin` holds what its programs load.
             above = os.path.dirname(folder.rstrip("/"))
-            wanted += [above if _below(above, hidden) else folder]
+            wanted += [above if below(above, hidden) else folder]
         targets = [bind["target"] for bind in self.order["binds"]]
         found = set()
         for path in wanted:
             for each in {path, os.path.realpath(path)} if path.startswith("/") else ():
-                if _below(each, hidden) and each not in targets and not _below(each, targets):
+                if below(each, hidden) and each not in targets and not below(each, targets):
                     found.add(each.rstrip("/"))
         return found
 
@@ -127,7 +135,7 @@ class View:
         if self.resolv is None:
             return
         place = os.path.realpath(_RESOLV)
-        if _below(place, hidden):
+        if below(place, hidden):
             os.makedirs(os.path.dirname(place), exist_ok=True)
             _write(place, self.resolv)
         elif os.path.exists(place) and "/run" in hidden:
@@ -154,20 +162,20 @@ def visible(sockets: Iterable[str]) -> list[str]:
 
 def own_proc(*, root: bool) -> None:
     """Mount a `/proc` of this process namespace; for root, without the switches that act on the whole machine."""
-    kernel.mount("proc", "/proc", "proc", _NOSUID | kernel.MS_NOEXEC)
+    kernel.mount("proc", "/proc", "proc", NOSUID | kernel.MS_NOEXEC)
     if root:
         for path in ("/proc/sys", "/proc/sysrq-trigger", "/sys"):
             if os.path.exists(path):
                 with contextlib.suppress(OSError):
                     kernel.mount(path, path, None, kernel.MS_BIND | kernel.MS_REC)
-                    _read_only(path)
+                    read_only(path)
 
 
-def _held(path: str) -> int:
+def held(path: str) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
 
 
-def _bind(source: str, target: str) -> None:
+def bind(source: str, target: str) -> None:
     if not os.path.lexists(target):
         if os.path.isdir(source):
             os.makedirs(target, exist_ok=True)
@@ -177,7 +185,7 @@ def _bind(source: str, target: str) -> None:
     kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
 
 
-def _filled(path: str) -> bool:
+def filled(path: str) -> bool:
     """Whether something is there, beyond the empty place that an earlier start with the same binds has made."""
     return os.path.islink(path) or (bool(os.listdir(path)) if os.path.isdir(path) else os.path.exists(path) and os.path.getsize(path) > 0)
 
@@ -189,14 +197,14 @@ def _make_room(target: str) -> None:
         above = os.path.dirname(above)
     entries = [(name, os.path.join(above, name)) for name in os.listdir(above)]
     links = {name: os.readlink(path) for name, path in entries if os.path.islink(path)}
-    held = [(name, _held(path)) for name, path in entries if name not in links]
+    kept = [(name, held(path)) for name, path in entries if name not in links]
     place = above if above != "/" else "/tmp/root"  # noqa: S108 - in a folder of memory that is ours
     os.makedirs(place, exist_ok=True)
-    kernel.mount("tmpfs", place, "tmpfs", _NOSUID, f"mode={stat.S_IMODE(os.stat(above).st_mode):o}")
+    kernel.mount("tmpfs", place, "tmpfs", NOSUID, f"mode={stat.S_IMODE(os.stat(above).st_mode):o}")
     for name, text in links.items():
         os.symlink(text, os.path.join(place, name))
-    for name, descriptor in held:
-        _bind(f"/proc/self/fd/{descriptor}", os.path.join(place, name))
+    for name, descriptor in kept:
+        bind(f"/proc/self/fd/{descriptor}", os.path.join(place, name))
         os.close(descriptor)
     if above == "/":
         os.mkdir(f"{place}/.before")
@@ -209,7 +217,7 @@ def _make_room(target: str) -> None:
                 remove(place)
 
 
-def _read_only(target: str) -> None:
+def read_only(target: str) -> None:
     """Take writing away; what the mount forbids already stays forbidden, as a user namespace demands it."""
     forbidden = os.statvfs(target).f_flag & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME | os.ST_RELATIME)
     # The ST_ bits are those of MS_ but for relatime (statvfs(3), include/linux/statfs.h).
@@ -217,15 +225,15 @@ def _read_only(target: str) -> None:
     kernel.mount(None, target, None, kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | flags)
 
 
-def _below(path: str, folders: Iterable[str]) -> bool:
+def below(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for folder in folders)
 
 
-def _outermost(paths: Iterable[str]) -> list[str]:
+def outermost(paths: Iterable[str]) -> list[str]:
     """Return the paths that lie in no other of them."""
     found: list[str] = []
     for path in sorted(paths):
-        if not _below(path, found):
+        if not below(path, found):
             found.append(path)
     return found
 

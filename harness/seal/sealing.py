@@ -18,6 +18,7 @@ _NEVER = ("dev", "proc", "sys")
 _TRIAL_S = 30.0
 _AUTO_OR_OFF = "--seal auto takes the strongest there is here, --seal off none"
 _NOT_PROVEN = "nothing is proven: only variables point at the proxy"
+_FOR_REAL = "what is written outside the scratch copy is written for real"
 
 
 @asynccontextmanager
@@ -38,8 +39,9 @@ async def sealed(
     """Give a seal around the proxy at `proxy_port` of 127.0.0.1: the strongest that a trial shows to hold here.
 
     `run_dir` exists and is ours alone (0700). `cwd` is where the agent will stand, as it sees it. `readable` stays visible wherever it
-    lies (the trust bundle). With `discard`, what is written anywhere but to the binds and to `writable` (each at its own path) is written
-    to a layer that all starts of this seal share, and thrown away with it; `Seal.layered` says whether that could be had. In a replay `known_hosts` are the names that were recorded: looking up another is an attempt.
+    lies (the trust bundle). With `discard`, what is written anywhere but to the binds and to `writable` (each at its own path) goes to
+    a layer that all starts of this seal share, and is thrown away with it; `Seal.layered` says whether that could be had.
+    In a replay `known_hosts` are the names that were recorded: looking up another is an attempt.
     `Seal.attempts` is complete when the context has ended. AUTO takes a lower tier with the reasons; OFF none.
 
     Raises:
@@ -50,7 +52,7 @@ async def sealed(
     for bind in binds:
         if not bind.target.is_absolute() or len(bind.target.parts) < 2 or bind.target.parts[1] in _NEVER or ".." in bind.target.parts:
             raise BadInput(f"nothing can be put at {bind.target}")
-    seal = Seal(Tier.COOPERATIVE, port=proxy_port, holes=(_NOT_PROVEN,))
+    seal = Seal(Tier.COOPERATIVE, port=proxy_port, holes=(_NOT_PROVEN, *([_FOR_REAL] if discard else [])))
     if wanted is Wanted.OFF:
         yield seal
         return
@@ -66,6 +68,7 @@ async def sealed(
         "readable": [str(path.absolute()) for path in (*readable, *writable)],
         "writable": [str(path.absolute()) for path in writable],
         "discard": discard,
+        "private": [os.path.abspath(run_dir)],  # noqa: ASYNC240 - asks the disk nothing
         "own_processes": True,
     }
     gateway = Gateway(
@@ -102,7 +105,9 @@ async def _strongest(gateway: Gateway, seal: Seal, cwd: Path) -> None:
         if started.refused is None:
             seal.tier, seal.prefix, seal.refused = tier, prefix, tuple(refused)
             seal.binds_done = tier is not Tier.FENCED
-            seal.holes = (*_holes(tier, own_processes=own_processes), *started.holes)
+            seal.layered = gateway.order["discard"] and seal.binds_done
+            not_layered = [_FOR_REAL] if gateway.order["discard"] and not seal.layered else []
+            seal.holes = (*_holes(tier, own_processes=own_processes), *not_layered, *started.holes)
             return
         refused.append(f"{tier}: {started.refused}")
     seal.refused = tuple(refused)

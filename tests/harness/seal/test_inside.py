@@ -31,7 +31,7 @@ print(*sorted(name for name in sys.modules if name.startswith("secondtake")))
 print("asyncio" in sys.modules, "pathlib" in sys.modules, "subprocess" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
-    ours = "bpf checks confinement entering inside kernel mounts network processes"
+    ours = "bpf checks confinement entering inside kernel layer mounts network processes"
     packages = ["secondtake", "secondtake.harness", "secondtake.harness.seal"]
     assert done.stdout.splitlines() == [
         " ".join([*packages, *(f"secondtake.harness.seal.{name}" for name in ours.split())]), "False False False",

@@ -48,7 +48,7 @@ def test_programs_and_home_in_a_hidden_folder_are_kept_but_not_what_a_bind_cover
         readable=["/tmp/work/bundle", "/etc/given"],
     )
     assert made._needed(["/tmp", "/run"]) == {"/tmp/venv", "/run/sw", "/tmp/home"}
-    assert mounts._outermost(["/a/b/c", "/a/b", "/a/bc"]) == ["/a/b", "/a/bc"]
+    assert mounts.outermost(["/a/b/c", "/a/b", "/a/bc"]) == ["/a/b", "/a/bc"]
 
 
 def test_search_domains_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
