@@ -143,6 +143,42 @@ def _drop_chat_group(document: Json) -> Json:
     return document
 
 
+# --- results of tools, in every format
+
+
+_SUBAGENT = (
+    (re.compile(r"^(agentId: )[0-9a-f]{8,}( \(use SendMessage with to: ')[0-9a-f]{8,}(?=')", re.MULTILINE), r"\1(agent)\2(agent)"),  # Claude Code
+    (re.compile(r"^(duration_ms: )\d+(?=</usage>)", re.MULTILINE), r"\g<1>0"),
+    (re.compile(r'^(<task id=")ses_\w+(?=")'), r"\1(agent)"),  # opencode
+)
+
+
+def _subagent_text(text: str) -> str:
+    for pattern, replacement in _SUBAGENT:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _drop_subagents(document: Json) -> Json:
+    if isinstance(document, dict):
+        for turn in _objects(document.get("messages")):
+            if turn.get("role") == "tool":
+                _texts(turn, "content", _subagent_text)
+            for block in _objects(turn.get("content")):
+                if block.get("type") == "tool_result":
+                    _texts(block, "content", _subagent_text)
+        for item in _objects(document.get("input")):
+            if item.get("type") == "function_call_output":
+                _texts(item, "output", _subagent_text)
+        for turn in _objects(document.get("contents")):
+            for part in _objects(turn.get("parts")):
+                result = part.get("functionResponse")
+                if isinstance(result, dict) and isinstance(response := result.get("response"), dict):
+                    for key in ("output", "result"):
+                        _texts(response, key, _subagent_text)
+    return document
+
+
 # --- prompts, in every format
 
 
@@ -221,6 +257,7 @@ RULES: tuple[Rule, ...] = (
     Rule("responses-exec", 1, "chunk id and wall time in shell results", _of("responses"), _drop_exec_times),
     Rule("gemini-shell", 1, "process group and client-made call ids of the shell tool", _of("gemini"), _drop_gemini_shell),
     Rule("chat-shell", 1, "process group in shell results", _of("chat"), _drop_chat_group),
+    Rule("subagent", 1, "the id of a sub-agent and how long it took, where its result says them", _has_prompts, _drop_subagents),
     Rule("prompt-date", 1, "the date in a line that an agent writes into its prompts", _has_prompts, _drop_dates),
     Rule("chat-way-home", 1, "the relative way from the workspace to a file of ~/.qwen", _of("chat"), _drop_way_home),
     Rule("gemini-project", 1, "the workspace's name in paths below ~/.gemini/tmp", _of("gemini"), _drop_project),

@@ -75,6 +75,29 @@ def shell(pid: int, ms: int) -> dict[str, object]:
     )
 
 
+def delegated(text: str) -> list[tuple[str, dict[str, object]]]:
+    """A tool's result in each format, as text or in parts."""
+    parts = [{"type": "text", "text": "There are three."}, {"type": "text", "text": text}]
+    block = {"type": "tool_result", "tool_use_id": "c"}
+    output = {"type": "function_call_output", "call_id": "c", "output": text}
+    return [
+        (ANTHROPIC, anthropic(messages=[{"role": "user", "content": [{**block, "content": parts}]}])),
+        (ANTHROPIC, anthropic(messages=[{"role": "user", "content": [{**block, "content": text}]}])),
+        (RESPONSES, responses(output)),
+        (GEMINI, gemini({"functionResponse": {"name": "task", "response": {"output": text}}})),
+        (CHAT, chat({"role": "tool", "tool_call_id": "c", "content": text})),
+    ]
+
+
+def by_claude(agent: str, ms: int) -> str:
+    how = f"agentId: {agent} (use SendMessage with to: '{agent}', summary: '<5-10 word recap>' to continue this agent)"
+    return f"{how}\n<usage>subagent_tokens: 6229\ntool_uses: 1\nduration_ms: {ms}</usage>"
+
+
+def by_opencode(session: str) -> str:
+    return f'<task id="{session}" state="completed">\n<task_result>\nThere are three.\n</task_result>\n</task>'
+
+
 def dated(date: str) -> list[tuple[str, dict[str, object]]]:
     """Where agents write the date, in each format (AGENTS 2)."""
     reminder = {"type": "text", "text": f"<system-reminder>\n# currentDate\nToday's date is {date}.\n</system-reminder>"}
@@ -100,6 +123,14 @@ LATER = ("2027-01-01", "Friday, January 1, 2027", "Fri Jan 01 2027")
             (path, one, other)
             for date, later in zip(DATES, LATER, strict=True)
             for (path, one), (_, other) in zip(dated(date), dated(later), strict=True)
+        ),
+        *(
+            (path, one, other)
+            for first, second in (
+                (by_claude("a2047346f51787b02", 186), by_claude("af3e89e5157b815bf", 1186)),
+                (by_opencode("ses_dd4a414e1ffeh5qkb27Y5wSShS"), by_opencode("ses_dd4a3aacbffebtqjM91e4ElrJq")),
+            )
+            for (path, one), (_, other) in zip(delegated(first), delegated(second), strict=True)
         ),
         (
             CHAT,
@@ -243,6 +274,7 @@ def test_every_rule_has_a_test_that_shows_what_it_does() -> None:
         "responses-exec",
         "gemini-shell",
         "chat-shell",
+        "subagent",
         "prompt-date",
         "chat-way-home",
         "gemini-project",
