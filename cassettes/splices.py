@@ -19,6 +19,10 @@ class Splice(NamedTuple):
 
 MAX_SPLICES = 64
 _ANCHOR_BYTES = 48
+_FIRST_STEP, _LAST_STEP = 64, 1 << 16
+"""Bytes compared at once: few at first, since two ranges often differ soon; then eight times as many each time they do not."""
+_BY_NUMBER = 1024
+"""In a range this short the first difference is found by taking both sides as one number each."""
 _STEPS = (0, 64, 256, 1024, 4096, 16384, 65536)
 
 
@@ -27,17 +31,20 @@ def common_prefix(a: bytes, b: bytes, start_a: int = 0, start_b: int = 0, limit:
     longest = min(len(a) - start_a, len(b) - start_b)
     if limit is not None:
         longest = min(longest, limit)
-    same, step = 0, 256
+    view = memoryview(a)
+    same, step = 0, _FIRST_STEP
     while same < longest:
         step = min(step, longest - same)
-        if a[start_a + same : start_a + same + step] == b[start_b + same : start_b + same + step]:
+        at, to = start_a + same, start_b + same
+        if b.startswith(view[at : at + step], to):
             same += step
-            step = min(step * 4, 1 << 18)
-        elif step == 1:
-            break
+            step = min(step * 8, _LAST_STEP)
+        elif step > _BY_NUMBER:
+            longest = same + step
+            step //= 8
         else:
-            step = max(step // 8, 1)
-            longest = min(longest, same + step * 8)
+            differ = int.from_bytes(a[at : at + step], "big") ^ int.from_bytes(b[to : to + step], "big")
+            return same + step - (differ.bit_length() + 7) // 8
     return same
 
 
@@ -45,17 +52,20 @@ def common_suffix(a: bytes, b: bytes, limit: int, end_a: int | None = None, end_
     """How many bytes before `end_a` and `end_b` are equal, at most `limit`."""
     end_a, end_b = len(a) if end_a is None else end_a, len(b) if end_b is None else end_b
     longest = min(end_a, end_b, limit)
-    same, step = 0, 256
+    view = memoryview(a)
+    same, step = 0, _FIRST_STEP
     while same < longest:
         step = min(step, longest - same)
-        if a[end_a - same - step : end_a - same] == b[end_b - same - step : end_b - same]:
+        at, to = end_a - same, end_b - same
+        if b.endswith(view[at - step : at], 0, to):
             same += step
-            step = min(step * 4, 1 << 18)
-        elif step == 1:
-            break
+            step = min(step * 8, _LAST_STEP)
+        elif step > _BY_NUMBER:
+            longest = same + step
+            step //= 8
         else:
-            step = max(step // 8, 1)
-            longest = min(longest, same + step * 8)
+            differ = int.from_bytes(a[at - step : at], "little") ^ int.from_bytes(b[to - step : to], "little")
+            return same + step - (differ.bit_length() + 7) // 8
     return same
 
 

@@ -29,6 +29,18 @@ def test_any_body_is_any_other_with_ranges_replaced(base: bytes, new: bytes) -> 
     through(base, new)
 
 
+@given(st.integers(0, 200_000), st.integers(0, 2_000), st.integers(0, 5), st.integers(0, 5), st.booleans())
+def test_what_two_bodies_share_is_counted_to_the_byte(same: int, rest: int, before_a: int, before_b: int, bounded: bool) -> None:
+    """B4.9: beginnings and ends of any length, from any place on, with and without a bound."""
+    shared, a, b = prose(same, 1), b"a" * rest, b"b" * (rest // 2)
+    limit = same // 2 if bounded else None
+    first, second = b"x" * before_a + shared + a, b"y" * before_b + shared + b
+    assert splices.common_prefix(first, second, before_a, before_b, limit) == (same if limit is None else limit)
+    first, second = a + shared + b"x" * before_a, b + shared + b"y" * before_b
+    most = len(first) if limit is None else limit
+    assert splices.common_suffix(first, second, most, len(first) - before_a, len(second) - before_b) == (same if limit is None else limit)
+
+
 @given(st.data())
 def test_edits_of_a_text_are_found(data: st.DataObject) -> None:
     """B4.9: inserted, removed, changed and repeated parts."""
