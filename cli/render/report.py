@@ -151,11 +151,7 @@ def unlabelled(row: Row) -> str:
 
 def tail_lines(report: Report, *, again: str) -> Iterator[str]:
     """How sure we are, every signature, what each arm held, notes, and where it came from."""
-    sentences = [row.comparison.sentence for row in report.rows if row.comparison is not None]
-    if sentences:
-        yield ""
-        yield "how sure"
-        yield from (visible_line(f"  {sentence}") for sentence in [*sentences, *filter(None, [report.outlook])])
+    yield from sure_lines(report)
     failures = [(row, failure) for row in report.rows for failure in row.failures]
     if failures:
         yield ""
@@ -174,6 +170,15 @@ def tail_lines(report: Report, *, again: str) -> Iterator[str]:
     yield visible_line(f"{count(report.takes, 'take')}, {count(report.warm_ups, 'warm-up')}; {spent(report)}")
     yield visible_line(f"design {report.sealed or 'not sealed'}")
     yield visible_line(f"again: secondtake report {report.matrix}{again}")
+
+
+def sure_lines(report: Report) -> Iterator[str]:
+    """How sure it is that arms differ; nothing where there is one only."""
+    sentences = [row.comparison.sentence for row in report.rows if row.comparison is not None]
+    if sentences:
+        yield ""
+        yield "how sure"
+        yield from (visible_line(f"  {sentence}") for sentence in [*sentences, *filter(None, [report.outlook])])
 
 
 def spent(report: Report) -> str:

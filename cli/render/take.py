@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 _MARKS = {True: "holds", False: "does not hold", None: "not judged"}
 
 
-def taken_lines(taken: Taken, *, again: str) -> Iterator[str]:
-    """Yield what a person wants to know of a take that ended. `again` are the options that lead to its store."""
+def taken_lines(taken: Taken, *, again: str | None) -> Iterator[str]:
+    """Yield what a person wants to know of a take that ended.
+
+    `again` are the options that lead to its store, for the line about what to do next; None leaves that out.
+    """
     take, retaken = taken.take, taken.retaken
     yield ""
     took = duration(retaken.elapsed_us)
@@ -43,8 +46,9 @@ def taken_lines(taken: Taken, *, again: str) -> Iterator[str]:
     if take.control is not Control.CONTROLLED:
         yield ""
         yield visible_line(study([take]))
-    yield ""
-    yield visible_line(f"next: secondtake diff {shlex.quote(taken.recording)} {taken.name}{again}")
+    if again is not None:
+        yield ""
+        yield visible_line(f"next: secondtake diff {shlex.quote(taken.recording)} {taken.name}{again}")
 
 
 def check_line(check: Checked) -> str:

@@ -34,17 +34,22 @@ class Running:
 
 
 @asynccontextmanager
-async def provider(directory: Path, *, tls: bool = True, pace: Pacer = real_pace, played: Script | None = None) -> AsyncIterator[Running]:
-    """The scripted provider on a free loopback port; with `tls`, its CA is written to `directory`/provider-ca.pem.
+async def provider(
+    directory: Path, *, tls: bool = True, pace: Pacer = real_pace, played: Script | None = None, port: int = 0
+) -> AsyncIterator[Running]:
+    """The scripted provider on loopback, on `port` or a free one; with `tls`, its CA is written to `directory`/provider-ca.pem.
 
     The certificate is good for 127.0.0.1, ::1, localhost and `HOST`. `played` replaces the demo's script.
+
+    Raises:
+        OSError: the port is in use.
     """
     identity = make_identity(["127.0.0.1", "::1", "localhost", HOST]) if tls else None
     ca_path = None
     if identity is not None:
         ca_path = directory / "provider-ca.pem"
         ca_path.write_bytes(identity.ca_pem)
-    async with Provider(played or script(), identity.context if identity else None, pace) as running:
+    async with Provider(played or script(), identity.context if identity else None, pace, port=port) as running:
         yield Running(running, running.base_url, ca_path)
 
 
