@@ -109,8 +109,15 @@ def count(ran: Ran) -> Counted:
     told = f"`{failed.name}` {'does not hold' if failed.held is False else 'could not be judged'}: {failed.evidence}"
     other = _unlike(ran, found)
     if other is None:
-        return Counted(Outcome.SAME, _line(f"as in the incident, {told}"), found, invalid)
-    return Counted(Outcome.OTHER, _line(f"{told}; {other}"), found, invalid)
+        return Counted(Outcome.SAME, _line(f"{_cut_short(ran)}as in the incident, {told}"), found, invalid)
+    return Counted(Outcome.OTHER, _line(f"{_cut_short(ran)}{told}; {other}"), found, invalid)
+
+
+def _cut_short(ran: Ran) -> str:
+    """That the agent did not come to an end of its own, or to a bad one; empty where it did."""
+    if ran.stopped is not None:
+        return f"stopped by {ran.stopped}; "
+    return "" if ran.agent_status in {0, None} or ran.unsent else f"the agent ended with {ran.agent_status}; "
 
 
 def _line(text: str) -> str:
@@ -339,7 +346,10 @@ def headline(takes: Sequence[Take]) -> Headline:
     counting = [take for take in takes if take.counts]
     again = [take for take in counting if take.outcome is Outcome.SAME]
     if again:
-        what, text = Reproduction.REPRODUCED, f"REPRODUCED {len(again)}/{len(counting)} (same signature)"
+        what = Reproduction.REPRODUCED
+        seen = {take.signature.id for take in again if take.signature is not None}  # parts that the fixture does not name may differ
+        alike = "same signature" if len(seen) <= 1 else f"same failure, {len(seen)} signatures"
+        text = f"REPRODUCED {len(again)}/{len(counting)} ({alike})"
     elif any(take.outcome is Outcome.OTHER for take in counting):
         what, text = Reproduction.DIFFERENT, str(Reproduction.DIFFERENT)
     else:

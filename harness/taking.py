@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 from secondtake.cassettes import envelope as envelopes
 from secondtake.cassettes import takes
 from secondtake.cassettes.errors import BadInput
+from secondtake.cassettes.stops import Rule
 from secondtake.harness import stopping
 from secondtake.harness.cast import Cast, cast_of
 from secondtake.harness.clock import frozen
@@ -30,6 +31,7 @@ from secondtake.harness.equipment import Equipment, dummies, equipped
 from secondtake.harness.performing import Acting, Performed, escape_problems, needs, on_stage
 from secondtake.harness.plan import Bounds, HostRules, Recast
 from secondtake.harness.replaying import BY_CONTENT, hosts_of, recorded_start, told
+from secondtake.harness.results import Problem
 from secondtake.harness.retaking import Retaking, attach, begin_take, retaking_proxy
 from secondtake.harness.scenery import Scenery, scenery
 from secondtake.harness.seal.values import Wanted
@@ -179,6 +181,11 @@ class Playing:
         """Which time the agent has: `real` or `recorded`."""
         return "recorded" if self.conditions.freeze_clock else self.fixture.scene.clock
 
+    @property
+    def longest_s(self) -> float:
+        """When the agent is ended, whatever it is at."""
+        return bounded(self.part.recast, self.fixture).bounds.seconds or LONGEST_S
+
     async def play(self, proxy: Proxy, port: int) -> Taken:
         """Let the agent act, judge it, and close the take. Where that cannot be, there is none."""
         try:
@@ -228,6 +235,9 @@ class Playing:
             raise Interrupted
         ran_in = self.scene.work if conditions.keep else None
         seen = taking.seen(proxy, outcome, self.agent, equipment, performed.finished.status, ran_in)
+        if performed.finished.timed_out:
+            late = f"--{Rule.SECONDS} {self.longest_s:g}: the agent was ended, it had not ended by itself"
+            seen = replace(seen, stopped=seen.stopped or late, problems=(*seen.problems, Problem("stopped", f"stopped: {late}")))
         collected = await asyncio.to_thread(collect, taking, watched, redactor, tracer)
         if clock is not None and (real := clock.real_in(command.program for command in collected.traced.commands)):
             performed = replace(performed, holes=(*performed.holes, real))
@@ -252,7 +262,7 @@ class Playing:
                 within=(tracer.prefix if tracer is not None else ()) or (clock.prefix if clock is not None else ()),
                 stdout=self.stdout,
                 stop=stop.event,
-                timeout_s=self.fixture.stop.seconds or LONGEST_S,
+                timeout_s=self.longest_s,
                 aside=str(tracer.log) if tracer is not None else None,
                 forward_signals=self.conditions.alone,
             )

@@ -85,6 +85,13 @@ class TestOutcome:
         assert (made.outcome, made.reason.split("; ")[1]) == (Outcome.OTHER, "first t.py::test_b, not t.py::test_a")
         assert count(replace(FAILED, stopped="--max-calls 2: 2 were made")).reason.endswith("stop max-calls, not end")
 
+    def test_an_agent_that_came_to_no_good_end_is_said_to(self) -> None:
+        """Issue 6: a crash, or a rule that ended it, is the first thing a reader must know of a failure."""
+        assert count(replace(FAILED, agent_status=137)).reason.startswith("the agent ended with 137; as in the incident, ")
+        late = "--max-seconds 15: the agent was ended, it had not ended by itself"
+        assert count(replace(FAILED, stopped=late, agent_status=143)).reason.startswith(f"stopped by {late}; `green` does not hold")
+        assert not count(replace(FAILED, agent_status=0)).reason.startswith("the agent")
+
     def test_parts_that_the_fixture_leaves_out_are_not_compared(self) -> None:
         """A person may loosen the signature, knowingly; an empty one is nobody's."""
         loose = Signature.of((("exit", ""), ("first", "t.py::test_a"), ("tool", ""), ("stop", "")))
@@ -257,6 +264,12 @@ class TestHeadline:
         """DESIGN 6: REPRODUCED k/n, and nothing more to be said."""
         made = headline(takes(Outcome.SAME, Outcome.SAME, Outcome.PASS, Outcome.OTHER))
         assert (made.text, made.reproduction, made.study) == ("REPRODUCED 2/4 (same signature)", Reproduction.REPRODUCED, "")
+
+    def test_failures_with_other_signatures_are_not_called_the_same_signature(self) -> None:
+        """A fixture may name no part of it, and then any failure in which its checks hold is the incident's."""
+        hung = Signature.of((("exit", "1"), ("first", "x"), ("tool", "run"), ("stop", "max-seconds")))
+        made = headline([*takes(Outcome.SAME, Outcome.SAME, signature=INCIDENT), *takes(Outcome.SAME, signature=hung)])
+        assert (made.reproduction, made.text) == (Reproduction.REPRODUCED, "REPRODUCED 3/3 (same failure, 2 signatures)")
 
     @pytest.mark.parametrize(
         ("outcomes", "text"),

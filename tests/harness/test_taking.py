@@ -18,7 +18,7 @@ from secondtake.harness.results import SealBroken
 from secondtake.harness.seal import Tier
 from secondtake.harness.taking import Conditions
 from tests.harness.retakes import agent
-from tests.harness.takes import Staged, staged
+from tests.harness.takes import CHECKS, Staged, staged
 
 
 def played(folder: Path, test: Callable[[Staged], Awaitable[None]], **how: object) -> None:
@@ -113,3 +113,17 @@ def test_a_channel_that_stays_live_takes_the_label_away_and_is_named(tmp_path: P
             assert [row.channel for row in kept.rows if row.channel is not Channel.MODEL] == [Channel.WEB]
 
     played(tmp_path, test)
+
+
+def test_an_agent_that_does_not_end_in_time_is_ended_and_the_take_names_the_rule(tmp_path: Path) -> None:
+    """Issue 6: `[stop] seconds` reached by an agent that hangs is no plain failure: the rule is in outcome, signature and problems."""
+
+    async def test(made: Staged) -> None:
+        taken = await made.take(CAREFUL, command=["python3", "-c", "import time; time.sleep(600)"])
+        assert taken.take.stopped == "--max-seconds 2: the agent was ended, it had not ended by itself"
+        assert taken.take.signature is not None
+        assert dict(taken.take.signature.parts)["stop"] == "max-seconds"
+        assert taken.take.reason.startswith("stopped by --max-seconds 2: ")
+        assert "stopped" in [problem.kind for problem in taken.retaken.problems]
+
+    played(tmp_path, test, checks=CHECKS.replace("seconds = 60", "seconds = 2"))
