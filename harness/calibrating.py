@@ -16,7 +16,7 @@ from secondtake.harness.session import replay_session
 from secondtake.proxy.policy import Pace
 
 if TYPE_CHECKING:
-    from secondtake.cassettes.cassette import Cassette
+    from secondtake.cassettes.memory import Recorded
     from secondtake.cassettes.player import Player
     from secondtake.harness.plan import Matching, Stage, Where
     from secondtake.harness.results import Replayed
@@ -83,12 +83,12 @@ async def calibrate_session(
     with opened(stage, name) as cassette:
         catalogues = _catalogue(cassette, players[0]), _catalogue(cassette, players[1])
         found = varying(catalogues, runs)
-        proposed, refused = _judged(cassette, players[0], proposals(found))
+        proposed, refused = judged(cassette, players[0], proposals(found))
         left = sum(unforgiven(_catalogue(cassette, player, proposed), run) for player, run in zip(players, runs, strict=True))
         return Calibrated(cassette.name, (results[0], results[1]), found, proposed, refused, left)
 
 
-def _catalogue(cassette: Cassette, player: Player, more: Sequence[Declared] = ()) -> Catalogue:
+def _catalogue(cassette: Recorded, player: Player, more: Sequence[Declared] = ()) -> Catalogue:
     chosen = player.options
     return Catalogue(
         cassette,
@@ -99,7 +99,7 @@ def _catalogue(cassette: Cassette, player: Player, more: Sequence[Declared] = ()
     )
 
 
-def _judged(cassette: Cassette, player: Player, rules: Sequence[Declared]) -> tuple[tuple[Declared, ...], tuple[tuple[Declared, str], ...]]:
+def judged(cassette: Recorded, player: Player, rules: Sequence[Declared]) -> tuple[tuple[Declared, ...], tuple[tuple[Declared, str], ...]]:
     """Take the rules one by one, and leave out each that makes two recorded requests one."""
     taken: tuple[Declared, ...] = ()
     refused: list[tuple[Declared, str]] = []
