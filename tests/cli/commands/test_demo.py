@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from secondtake.harness import replaying
-from secondtake.harness.seal import sealing
+from secondtake.harness.seal import Seal, sealing
 from tests.cli.scenes import Command
 
 pytestmark = pytest.mark.loopback
@@ -59,7 +59,7 @@ def test_demo_tells_the_whole_story(command: Command, tmp_path: Path, temporary:
 def test_where_no_seal_can_be_had_the_story_is_told_without_one(command: Command, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """D-01: the tier is named; takes start where they cannot reach the original. The report is the one thing that is left."""
 
-    async def refused(_gateway: object, seal: sealing.Seal, _cwd: Path) -> None:
+    async def refused(_gateway: object, seal: Seal, _cwd: Path) -> None:
         seal.refused = ("sealed: not permitted",)
 
     monkeypatch.setattr(sealing, "_strongest", refused)
