@@ -52,6 +52,10 @@ LOOK_S = 0.25
 """How often it is looked whether a client that ended its side still holds its connection."""
 
 
+LOOK_AGAIN_S = 0.02
+"""How soon it is looked again whether a request that waits for its connection goes on."""
+
+
 class Hooks(Protocol):
     """What the wire answers; see `addon.py`."""
 
@@ -112,6 +116,10 @@ class WireHandler(server.LiveConnectionHandler):
         """Streams still at work, so that a client's leaving does not end them."""
         self.whole: Callable[[], bool] = lambda: False
         """Whether all that the client asked for is whole and waits for its answer: then its side may end before ours (HTTP/1)."""
+        self.windows = False
+        """The client speaks HTTP/2: what its requests may send is bounded stream by stream (http2.py), and no origin stops it here."""
+        self.untaken: Callable[[], int] = lambda: 0
+        """Bytes of an HTTP/1 client's request that are still here."""
         self.tapes: set[Tape] = set()
         """Exchanges being written on this connection."""
         self.sockets: list[asyncio.Task[None]] = []
@@ -257,6 +265,8 @@ class WireHandler(server.LiveConnectionHandler):
                         self.release(stream)
                 await self.drain_writers(connection)
                 await self.hooks.room()
+                while connection is self.client and self.untaken() > BEHIND_BYTES:  # noqa: ASYNC110 - layers between know of no event
+                    await asyncio.sleep(LOOK_AGAIN_S)
                 while self.waits(connection):
                     self.progress.clear()
                     await self.progress.wait()
@@ -302,18 +312,24 @@ class WireHandler(server.LiveConnectionHandler):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.progress.wait(), LOOK_S)
 
+    def unwritten(self, connection: Connection) -> int:
+        """Bytes for a connection that its socket has not taken yet."""
+        writer = self.writer(connection)
+        return writer.transport.get_write_buffer_size() if writer is not None else 0
+
     def writer(self, connection: Connection) -> asyncio.StreamWriter | None:
         """The writer of a connection that still takes bytes."""
         io = self.transports.get(connection)
         return io.writer if io is not None and isinstance(io.writer, asyncio.StreamWriter) else None
 
     async def drain_writers(self, source: Connection | None = None) -> None:
-        """Wait until no writer is behind that takes what `source` says: an origin's goes to the client, the client's anywhere.
+        """Wait until no writer is behind that takes what `source` says: an origin's goes to the client, an HTTP/1 client's anywhere.
 
         What could not be written ends its own connection, not the reader's.
         """
+        anywhere = source is self.client and not self.windows
         for connection, io in list(self.transports.items()):
-            writer = self.writer(connection) if source is self.client or connection is self.client else None
+            writer = self.writer(connection) if anywhere or connection is self.client else None
             if writer is not None and writer.transport.get_write_buffer_size() > BEHIND_BYTES:
                 try:
                     await writer.drain()

@@ -15,12 +15,19 @@ import h2.errors
 import h2.events
 from hyperframe.frame import Frame, GoAwayFrame
 from mitmproxy import http
-from mitmproxy.connection import ConnectionState
+from mitmproxy.connection import Connection, ConnectionState
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import http as stock
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
-from mitmproxy.proxy.layers.http._events import ErrorCode, RequestHeaders, RequestProtocolError, ResponseEndOfMessage, ResponseProtocolError
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    RequestData,
+    RequestHeaders,
+    RequestProtocolError,
+    ResponseEndOfMessage,
+    ResponseProtocolError,
+)
 from mitmproxy.proxy.layers.http._http2 import Http2Client, Http2Server, StreamState, split_pseudo_headers
 from mitmproxy.proxy.layers.http._http_h2 import BufferedH2Connection
 
@@ -55,6 +62,58 @@ def _leaves_in_good_order(event: h2.events.Event) -> bool:
     return isinstance(event, h2.events.ConnectionTerminated) and event.error_code == h2.errors.ErrorCodes.NO_ERROR
 
 
+STREAM_WINDOW_BYTES = 4 * 1024 * 1024
+"""What a peer may send on one stream before it has been taken on the other side; its other streams go on."""
+
+BEHIND_BYTES = 1024 * 1024
+"""With more than this of a stream waiting for the other side, its sender is given no more window for it."""
+
+LOOK_AGAIN_S = 0.02
+"""How soon it is looked again whether the other side has caught up."""
+
+
+class Windows:
+    """The windows that a peer is given: stream by stream, for what the other side has taken."""
+
+    def __init__(self, connection: Connection, made: Farewells, waiting: Callable[[int], int]) -> None:
+        """`waiting` tells of a stream, by its number on this connection, how many bytes have still to be taken."""
+        self.connection = connection
+        self.made = made
+        self.waiting = waiting
+        settings = made.local_settings
+        settings.initial_window_size = STREAM_WINDOW_BYTES
+        settings.acknowledge()  # else it is the former ones that are sent
+        self.withheld: dict[int, int] = {}
+        """By stream, bytes that were received and not acknowledged yet: the other side is behind."""
+        self.looking: set[commands.Command] = set()
+
+    def received(self, stream_id: int, size: int) -> layer.CommandGenerator[None]:
+        """So much came and was handed on."""
+        self.withheld[stream_id] = self.withheld.get(stream_id, 0) + size
+        yield from self.acknowledge()
+
+    def looks_again(self, event: events.Event) -> bool:
+        """Whether it is time to look again, by our own clock."""
+        if isinstance(event, events.Wakeup) and event.command in self.looking:
+            self.looking.discard(event.command)
+            return True
+        return False
+
+    def acknowledge(self) -> layer.CommandGenerator[None]:
+        """Give window for what was taken; look again where it was not."""
+        for stream_id, size in list(self.withheld.items()):
+            if self.waiting(stream_id) > BEHIND_BYTES:
+                continue
+            del self.withheld[stream_id]
+            self.made.acknowledge_received_data(size, stream_id)
+        if data := self.made.data_to_send():
+            yield commands.SendData(self.connection, data)
+        if self.withheld and not self.looking:
+            again = commands.RequestWakeup(LOOK_AGAIN_S)
+            self.looking.add(again)
+            yield again
+
+
 @runtime_checkable
 class Tells(Protocol):
     """What can tell how much of a stream its client has still to take."""
@@ -65,14 +124,20 @@ class Tells(Protocol):
 class ClientSide(Http2Server):
     """The server we are to an HTTP/2 client."""
 
-    def __init__(self, context: Context, at_once: Callable[[Head], Whole | None], busy: Callable[[], bool]) -> None:
+    def __init__(
+        self, context: Context, at_once: Callable[[Head], Whole | None], busy: Callable[[], bool], untaken: Callable[[int], int]
+    ) -> None:
+        """`untaken` tells how much of a stream's request its origin has still to take."""
         super().__init__(context)
-        self.h2_conn = Farewells(self.h2_conf)
+        self.h2_conn = made = Farewells(self.h2_conf)
+        self.windows = Windows(self.conn, made, untaken)
         self.at_once = at_once
         self.busy = busy
 
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
-        if isinstance(event, events.ConnectionClosed):
+        if self.windows.looks_again(event):
+            yield from self.windows.acknowledge()
+        elif isinstance(event, events.ConnectionClosed):
             # The streams are told and decide; the last of them that still reads its origin on closes (stream.py).
             streams, self.streams = list(self.streams), {}
             self.h2_conn.stream_buffers.clear()
@@ -108,6 +173,11 @@ class ClientSide(Http2Server):
     def handle_h2_event(self, event: h2.events.Event) -> layer.CommandGenerator[bool]:
         if _leaves_in_good_order(event):
             return False  # it will ask for nothing more, and closes when it has all its answers
+        if isinstance(event, h2.events.DataReceived) and self.streams.get(event.stream_id) is StreamState.HEADERS_RECEIVED:
+            if event.data:
+                yield ReceiveHttp(self.ReceiveData(event.stream_id, event.data))
+            yield from self.windows.received(event.stream_id, event.flow_controlled_length or 0)
+            return False
         if not isinstance(event, h2.events.RequestReceived):
             return (yield from super().handle_h2_event(event))
         pseudo, headers = split_pseudo_headers(list(event.headers))
@@ -154,17 +224,8 @@ class ClientSide(Http2Server):
         return sum(len(piece.data) for piece in waiting) if waiting else 0
 
 
-STREAM_WINDOW_BYTES = 4 * 1024 * 1024
-"""What an origin may send on one stream before its client has taken any of it; its other streams go on."""
-
-BEHIND_BYTES = 1024 * 1024
-"""A client with more than this of a stream waiting for its window: the origin is given no more window for it."""
-
 NUMBERS = 4096
 """Streams whose numbers are remembered; with more, those that are over are forgotten. mitmproxy forgets none."""
-
-LOOK_AGAIN_S = 0.02
-"""How soon it is looked again whether such a client has caught up."""
 
 
 class OriginSide(Http2Client):
@@ -172,48 +233,36 @@ class OriginSide(Http2Client):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.h2_conn = Farewells(self.h2_conf)
-        settings = self.h2_conn.local_settings
-        settings.enable_push, settings.initial_window_size = 0, STREAM_WINDOW_BYTES
-        settings.acknowledge()  # else it is the former ones that are sent
+        self.h2_conn = made = Farewells(self.h2_conf)
+        made.local_settings.enable_push = 0
+        self.windows = Windows(self.conn, made, self.behind)
         self.leaving = False
         """The origin takes no new stream."""
-        self.withheld: dict[int, int] = {}
-        """By stream, bytes that were received and not acknowledged yet: its client is behind."""
-        self.looking: set[commands.Command] = set()
 
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
-        if isinstance(event, events.Wakeup) and event.command in self.looking:
-            self.looking.discard(event.command)
-            yield from self.acknowledge()
+        if self.windows.looks_again(event):
+            yield from self.windows.acknowledge()
         else:
             yield from super()._handle_event(event)
         if len(self.their_stream_id) > NUMBERS:
             self.their_stream_id = {
-                ours: theirs for ours, theirs in self.their_stream_id.items() if ours in self.streams or ours in self.withheld
+                ours: theirs for ours, theirs in self.their_stream_id.items() if ours in self.streams or ours in self.windows.withheld
             }
             self.our_stream_id = {theirs: ours for ours, theirs in self.their_stream_id.items()}
         if self.leaving and not self.streams and self.conn.state is not ConnectionState.CLOSED:
             yield commands.CloseConnection(self.conn)
 
-    def acknowledge(self) -> layer.CommandGenerator[None]:
-        """Give window for what the clients have taken; look again where they have not."""
-        for stream_id, size in list(self.withheld.items()):
-            if self.behind(self.their_stream_id[stream_id]):
-                continue
-            del self.withheld[stream_id]
-            self.h2_conn.acknowledge_received_data(size, stream_id)
-        if data := self.h2_conn.data_to_send():
-            yield commands.SendData(self.conn, data)
-        if self.withheld and not self.looking:
-            again = commands.RequestWakeup(LOOK_AGAIN_S)
-            self.looking.add(again)
-            yield again
-
-    def behind(self, stream_id: int) -> bool:
-        """Whether the client of this stream (by its own number) has much of it still to take."""
+    def behind(self, stream_id: int) -> int:
+        """Bytes of a stream that its client has still to take."""
         # The layer above both sides knows; it is asked by what it can tell, since layers.py imports this module.
-        return any(isinstance(above, Tells) and above.buffered_bytes(stream_id) > BEHIND_BYTES for above in self.context.layers)
+        theirs = self.their_stream_id[stream_id]
+        return sum(above.buffered_bytes(theirs) for above in self.context.layers if isinstance(above, Tells))
+
+    def untaken(self, stream_id: int) -> int:
+        """Bytes of a request, by its client's number, that wait for the origin's window, or for a stream to be free."""
+        queued = sum(len(event.data) for event in self.stream_queue.get(stream_id, ()) if isinstance(event, RequestData))
+        waiting = self.h2_conn.stream_buffers.get(self.our_stream_id.get(stream_id, 0))
+        return queued + (sum(len(piece.data) for piece in waiting) if waiting else 0)
 
     def close_connection(self, msg: str) -> layer.CommandGenerator[None]:
         """As mitmproxy's, which forgets the requests that wait for a free stream."""
@@ -240,8 +289,7 @@ class OriginSide(Http2Client):
         if isinstance(event, h2.events.DataReceived) and self.streams.get(event.stream_id) is StreamState.HEADERS_RECEIVED:
             if event.data:
                 yield ReceiveHttp(self.ReceiveData(event.stream_id, event.data))
-            self.withheld[event.stream_id] = self.withheld.get(event.stream_id, 0) + (event.flow_controlled_length or 0)
-            yield from self.acknowledge()
+            yield from self.windows.received(event.stream_id, event.flow_controlled_length or 0)
             return False
         if isinstance(event, h2.events.InformationalResponseReceived):
             pseudo, headers = split_pseudo_headers(list(event.headers))

@@ -15,6 +15,7 @@ from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import tcp
 from mitmproxy.proxy.layers.http import GetHttpConnection, GetHttpConnectionCompleted, HttpLayer, HTTPMode, RegisterHttpConnection
+from mitmproxy.proxy.layers.http._events import RequestData
 from mitmproxy.proxy.layers.http._upstream_proxy import HttpUpstreamProxy
 from mitmproxy.proxy.layers.tls import ClientTLSLayer
 from mitmproxy.proxy.tunnel import TunnelState
@@ -50,10 +51,12 @@ class WireLayer(HttpLayer):
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
         if isinstance(event, events.Start):
             if self.context.client.alpn == b"h2":
-                self.connections[self.context.client] = http2.ClientSide(self.context.fork(), self.at_once, self.busy)
+                self.connections[self.context.client] = http2.ClientSide(self.context.fork(), self.at_once, self.busy, self.untaken_bytes)
+                self.handler.windows = True
             else:
                 self.connections[self.context.client] = side = http1.ClientSide(self.context.fork(), self.at_once)
                 self.handler.whole = side.answering
+                self.handler.untaken = lambda: self.untaken_bytes(side.stream_id)
         if isinstance(event, events.ConnectionEvent) and event.connection not in self.connections:
             return  # the last word of a connection that was forgotten
         yield from super()._handle_event(event)
@@ -138,6 +141,19 @@ class WireLayer(HttpLayer):
         """Bytes of one stream that wait for its client's flow control; 0 on HTTP/1, where the socket's buffer tells."""
         side = self.connections.get(self.context.client)
         return side.buffered_bytes(stream_id) if isinstance(side, http2.ClientSide) else 0
+
+    def untaken_bytes(self, stream_id: int) -> int:
+        """Bytes of a request that its client has sent and that are still here: a connection is made first, or its origin is slow."""
+        stream = self.streams.get(stream_id)
+        if stream is None:
+            return 0
+        queued = sum(len(event.data) for event in stream._paused_event_queue if isinstance(event, RequestData))
+        server = stream.context.server
+        if (side := self.connections.get(server)) is None:
+            return queued
+        # Between the two may stand layers of TLS and of a proxy.
+        queued += sum(below.untaken(stream_id) for below in side.context.layers if isinstance(below, http2.OriginSide))
+        return queued + sum(self.handler.unwritten(known) for known in self.handler.transports if self.same_socket(server, known))
 
 
 class ClientTls(ClientTLSLayer):

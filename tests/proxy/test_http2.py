@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import h2.config
@@ -16,7 +17,8 @@ from hyperframe.frame import GoAwayFrame
 from mitmproxy.connection import ConnectionState
 
 from secondtake.cassettes.exchange import Ending
-from tests.proxy.world import HOST, World, reply, simple, until, world
+from secondtake.proxy.http2 import OriginSide
+from tests.proxy.world import HOST, H2Client, World, reply, simple, until, world
 
 type Fields = list[tuple[bytes, bytes]]
 type Answer = Callable[[h2.connection.H2Connection, int, Fields, bytes], None]
@@ -71,6 +73,12 @@ def thrown_out(connection: h2.connection.H2Connection, stream: int, _fields: Fie
     connection.close_connection(error_code=2)
 
 
+def took(connection: h2.connection.H2Connection, stream: int, _fields: Fields, _body: bytes) -> None:
+    """Says that it has the upload."""
+    connection.send_headers(stream, [(b":status", b"200")])
+    connection.send_data(stream, b"took it", end_stream=True)
+
+
 def big(connection: h2.connection.H2Connection, stream: int, _fields: Fields, _body: bytes) -> None:
     """More than any window holds; `serve` sends the rest as there is room."""
     connection.send_headers(stream, [(b":status", b"200")])
@@ -85,17 +93,28 @@ ANSWERS: dict[bytes, Answer] = {
     b"/gradual": gradual,
     b"/thrown-out": thrown_out,
     b"/big": big,
+    b"/stuck": took,
 }
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One HTTP/2 connection."""
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, go_on: asyncio.Event | None = None) -> None:
+    """One HTTP/2 connection. With `go_on`, what is sent to /stuck is given no window until it is set."""
     connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding=False))
     connection.initiate_connection()
     writer.write(connection.data_to_send())
     heads: dict[int, Fields] = {}
     bodies: dict[int, bytes] = {}
     unsent: dict[int, int] = {}
+    untaken: dict[int, int] = {}
+
+    async def taking() -> None:
+        assert go_on is not None
+        await go_on.wait()
+        for stream_id, size in untaken.items():
+            connection.acknowledge_received_data(size, stream_id)
+        writer.write(connection.data_to_send())
+
+    task = asyncio.ensure_future(taking()) if go_on is not None else None
     with contextlib.suppress(ConnectionError, ssl.SSLError):
         while data := await reader.read(65536):
             for event in connection.receive_data(data):
@@ -103,7 +122,11 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
                     heads[event.stream_id] = [(bytes(name), bytes(value)) for name, value in event.headers]
                     bodies[event.stream_id] = b""
                 elif isinstance(event, h2.events.DataReceived):
-                    bodies[event.stream_id] += event.data
+                    if go_on is None or dict(heads[event.stream_id])[b":path"] != b"/stuck":
+                        bodies[event.stream_id] += event.data
+                    elif not go_on.is_set():
+                        untaken[event.stream_id] = untaken.get(event.stream_id, 0) + event.flow_controlled_length
+                        continue
                     connection.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
                 elif isinstance(event, h2.events.StreamEnded):
                     fields = heads[event.stream_id]
@@ -119,11 +142,13 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
                     del unsent[stream_id]
             writer.write(connection.data_to_send())
             await writer.drain()
+    if task is not None:
+        task.cancel()
     writer.close()
 
 
 @contextlib.asynccontextmanager
-async def http2_world(directory: Path) -> AsyncIterator[World]:
+async def http2_world(directory: Path, go_on: asyncio.Event | None = None) -> AsyncIterator[World]:
     """A world whose origin speaks HTTP/2 only."""
     async with world(directory, {}) as w:
         leaf = directory / "leaf2.pem"
@@ -131,7 +156,7 @@ async def http2_world(directory: Path) -> AsyncIterator[World]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(leaf)
         context.set_alpn_protocols(["h2"])
-        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+        server = await asyncio.start_server(partial(serve, go_on=go_on), "127.0.0.1", 0, ssl=context)
         w.origin.port = server.sockets[0].getsockname()[1]
         yield w
         await w.stop(0)
@@ -365,6 +390,116 @@ async def test_a_stream_nobody_reads_does_not_stop_the_others(tmp_path: Path, or
         await client.flush()
         await client.finished(unread)
         assert len(client.body(unread)) == 8_000_000
+
+
+class Upload:
+    """An HTTP/2 client's upload, sent as its windows allow."""
+
+    def __init__(self, client: H2Client, size: int) -> None:
+        self.client = client
+        self.left = size
+        self.stream = 0
+
+    async def begin(self, path: str) -> int:
+        self.stream = self.client.connection.get_next_available_stream_id()
+        head = [(b":method", b"POST"), (b":scheme", b"https"), (b":path", path.encode()), (b":authority", HOST.encode())]
+        self.client.connection.send_headers(self.stream, head)
+        await self.send()
+        return self.stream
+
+    async def send(self) -> None:
+        """As much as the windows allow now."""
+        made = self.client.connection
+        while room := min(made.local_flow_control_window(self.stream), made.max_outbound_frame_size, self.left):
+            made.send_data(self.stream, b"u" * room, end_stream=room == self.left)
+            self.left -= room
+        await self.client.flush()
+
+
+def _waiting(w: World) -> int:
+    """Bytes of uploads that wait in the proxy."""
+    total = 0
+    for handler in w.wire.handlers:
+        total += sum(handler.unwritten(connection) for connection in handler.transports)
+        layer = handler.layer.child_layer  # type: ignore[attr-defined]
+        for stream in layer.streams.values():
+            total += sum(len(getattr(event, "data", b"")) for event in stream._paused_event_queue)
+        for side in layer.connections.values():
+            for below in side.context.layers:
+                buffers = below.h2_conn.stream_buffers if isinstance(below, OriginSide) else {}
+                total += sum(len(piece.data) for queue in buffers.values() for piece in queue)
+    return total
+
+
+@pytest.mark.parametrize("origin_http2", [False, True])
+async def test_an_upload_nobody_takes_does_not_stop_the_others(tmp_path: Path, origin_http2: bool) -> None:
+    """T-R10, T-H3: an origin does not read an upload: its window is withheld, memory stays bounded, and other requests go on."""
+    size = 40_000_000
+    go_on = asyncio.Event()
+
+    async def stuck(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        await go_on.wait()
+        taken = 0
+        while b"transfer-encoding: chunked" in head.lower() and not (data := await reader.read(1 << 20)).endswith(b"0\r\n\r\n"):
+            taken += len(data)
+        writer.write(simple(b"took it"))
+
+    made = http2_world(tmp_path, go_on) if origin_http2 else world(tmp_path, {b"/stuck": stuck, b"/hints": reply(simple(b"done"))})
+    async with made as w:
+        await w.record()
+        client = await w.h2()
+        upload = Upload(client, size)
+        stuck_one = await upload.begin("/stuck")
+        for _ in range(20):
+            other = await client.request("/hints")
+            await asyncio.wait_for(client.finished(other), 10)
+            assert client.body(other) == b"done"
+            await upload.send()
+            assert _waiting(w) < 8_000_000
+        assert upload.left > 20_000_000
+        go_on.set()
+        while upload.left:
+            assert await client.read()
+            await upload.send()
+        await client.finished(stuck_one)
+        assert client.body(stuck_one) == b"took it"
+        (kept,) = [exchange for exchange in w.writer.exchanges if exchange.request.path == b"/stuck"]
+        assert kept.request.body.size_bytes == size
+
+
+async def test_an_upload_is_not_gathered_while_its_origin_is_dialled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """T-R10: until there is a connection nothing more of it is read than a window, on either protocol."""
+    dialled, go_on = asyncio.Event(), asyncio.Event()
+
+    async def took(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        taken = 0
+        while taken < 40_000_000:
+            taken += len(await reader.read(1 << 20))
+        writer.write(simple(b"took it"))
+
+    async with world(tmp_path, {b"/up": took}) as w:
+        await w.record()
+        resolve = w.wire.resolve
+
+        async def slowly(host: str, port: int, *, trusted: bool) -> list[tuple[str, int]]:
+            dialled.set()
+            await go_on.wait()
+            return await resolve(host, port, trusted=trusted)
+
+        monkeypatch.setattr(w.wire, "resolve", slowly)
+        client = await w.tunnel()
+        raw = client.writer.transport
+        await client.writer.start_tls(w.context("http/1.1"), server_hostname=HOST)
+        await client.send(b"POST /up HTTP/1.1\r\nHost: %s\r\nContent-Length: 40000000\r\n\r\n" % HOST.encode())
+        client.writer.write(b"u" * 40_000_000)
+        await dialled.wait()
+        before = -1
+        while before != (before := raw.get_write_buffer_size()):  # noqa: ASYNC110 - what does not happen has no event
+            await asyncio.sleep(0.2)
+        assert before > 20_000_000
+        assert _waiting(w) < 1_000_000
+        go_on.set()
+        assert (await client.response()).body == b"took it"
 
 
 @pytest.mark.parametrize(
