@@ -172,10 +172,12 @@ class Difference:
 
     @property
     def comparable(self) -> bool:
-        """Whether both sides are known. What is known on one side only is no proof of a change, and none of sameness."""
-        match self:
-            case Difference(_, _, recorded, now):
-                return UNKNOWN not in (recorded, now)
+        """Whether what differs is known on both sides. What is known on one side only is no proof of a change, and none of sameness."""
+        if isinstance(self.recorded, Mapping) and isinstance(self.now, Mapping):  # one program of many that did not say its version in time
+            pairs = [(self.recorded.get(name), self.now.get(name)) for name in {*self.recorded, *self.now}]
+        else:
+            pairs = [(self.recorded, self.now)]
+        return any(UNKNOWN not in pair and _canonical(pair[0]) != _canonical(pair[1]) for pair in pairs)
 
     @property
     def expected(self) -> bool:

@@ -245,6 +245,10 @@ class Conditions:
     tool_effects: Mapping[str, int] = field(default_factory=dict)
     """Tools that the provider ran itself, and how often."""
     envelope_differs: Sequence[str] = ()
+    envelope_unknown: Sequence[str] = ()
+    """Fields of which the recording or the take does not know what the other knows."""
+    incomplete: Sequence[str] = ()
+    """Files and folders of the workspace that could not be put back as they were."""
     passed_through: Mapping[str, int] = field(default_factory=dict)
     """Hosts that were tunnelled unread, and their connections."""
     bypasses: Sequence[str] = ()
@@ -283,6 +287,12 @@ def control(conditions: Conditions) -> tuple[Control, tuple[str, ...]]:
     if conditions.unverified:
         partly.append(f"who answered is not known of {_calls(conditions.unverified)}")
     partly += [f"envelope differs: {printable(what, 120)}" for what in conditions.envelope_differs]
+    if unsure := conditions.envelope_unknown:
+        more = f" and {len(unsure) - 3} more" if len(unsure) > 3 else ""
+        partly.append(f"envelope not known to be equal: {printable(', '.join(unsure[:3]), 120)}{more}")
+    if gone := conditions.incomplete:
+        more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
+        partly.append(f"workspace not whole: {printable(', '.join(gone[:3]), 200)}{more}")
     if conditions.tier in _TIERS:
         partly.append(_TIERS[conditions.tier])
     if open_ended:

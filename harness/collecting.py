@@ -7,14 +7,14 @@ the fixture, which the take names by its digest.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes import execs
 from secondtake.cassettes.artifacts import BLOB, TREE
 from secondtake.cassettes.digest import digest_of
-from secondtake.cassettes.envelope import Difference, Layer, compare
+from secondtake.cassettes.envelope import UNKNOWN, Difference, Layer, compare
 from secondtake.cassettes.envelope import Source as FieldSource
 from secondtake.cassettes.errors import NotFound
 from secondtake.cassettes.events import Event, EventKind, contents, events
@@ -22,13 +22,13 @@ from secondtake.cassettes.exchange import Channel, Digest
 from secondtake.cassettes.outcomes import Conditions, Missed, Ran, answered_live, control, count, effects
 from secondtake.cassettes.stages import Staged
 from secondtake.cassettes.takes import Checked, Resources, Take
-from secondtake.cassettes.trees import changes
+from secondtake.cassettes.trees import changes, shown
 from secondtake.cassettes.trees import encode as encode_tree
 from secondtake.harness.acceptance.judging import judge
 from secondtake.harness.acceptance.scene import Floor, Scene
 from secondtake.harness.capturing import Captured, Snapshot
 from secondtake.harness.tracing import Source, Traced
-from secondtake.harness.walking import Limits
+from secondtake.harness.walking import IGNORED, Limits
 
 if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
@@ -181,12 +181,23 @@ _OTHERWISE = frozenset({Layer.INSTRUCTIONS, Layer.MODEL})
 
 
 def surroundings(recorded: Envelope, now: Envelope, *, meant: frozenset[str] = frozenset()) -> tuple[Difference, ...]:
-    """What surrounds a take otherwise than the recording. `meant`: fields, as `LAYER.FIELD`, that the take was to change."""
+    """What surrounds a take otherwise than the recording, or cannot be compared. `meant`: fields, as `LAYER.FIELD`, that it was to change."""
     return tuple(
         one
         for one in compare(recorded, now, source=FieldSource.MACHINE)
-        if one.comparable and one.layer not in _OTHERWISE and f"{one.layer}.{one.field}" not in meant
+        if one.layer not in _OTHERWISE and not one.expected and one.name not in meant
     )
+
+
+LEFT_OUT = frozenset({IGNORED, "cannot be read", "too deep"})
+"""Reasons for which something is not in a tree at all."""
+
+
+def incomplete(start: Tree, not_captured: Iterable[str]) -> tuple[str, ...]:
+    """What of the recorded workspace a take cannot find as it was: files without their content or with placeholders in it, and what is not there."""
+    lines = [line.rpartition(": ") for line in not_captured]
+    gone = [path for path, _, reason in lines if reason in LEFT_OUT]
+    return (*(shown(entry.path) for entry in start.entries if entry.note), *gone)
 
 
 def take_of(
@@ -214,7 +225,9 @@ def take_of(
         )
     )
     differs = surroundings(fixture.envelope, envelope, meant=cell.meant)
-    named = [f"{one.layer}.{one.field}" for one in differs]
+    named = [one.name for one in differs if one.comparable]
+    # A member that one side does not know (a program too slow to say its version) is let pass; a whole field is not.
+    unsure = [one.name for one in differs if UNKNOWN in (one.recorded, one.now)]
     label, phrases = control(
         Conditions(
             pin_classes=cell.pin_classes,
@@ -223,6 +236,8 @@ def take_of(
             misses=Counter(str(miss.channel) for miss in seen.misses if miss.channel is not Channel.MODEL),
             tool_effects=effects(collected.log),
             envelope_differs=named,
+            envelope_unknown=unsure,
+            incomplete=incomplete(collected.start, fixture.stage.not_captured),
             passed_through=outcome.passed_through,
             holes=performed.holes,
         )

@@ -19,6 +19,8 @@ from secondtake.cassettes.trees import Entry, Node, shown
 PERMISSIONS = 0o1777
 """What of a mode is captured: no set-user-id, no set-group-id; a restored tree may come from a stranger."""
 
+IGNORED = "ignored by git, and too many files"
+
 _LISTED = 20
 """How many paths are named before `… and N more`."""
 
@@ -126,7 +128,7 @@ class Walk:
 
     def _folder(self, path: bytes, status: os.stat_result, depth: int) -> Iterator[Found]:
         if path in self._left_out:
-            self.notes.add("ignored by git, and too many files", path + b"/")
+            self.notes.add(IGNORED, path + b"/")
             return
         mode = status.st_mode & PERMISSIONS
         if _is_repository(os.path.join(self._root, path)):  # noqa: PTH118

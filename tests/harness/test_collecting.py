@@ -10,11 +10,14 @@ import pytest
 from secondtake.cassettes import trees
 from secondtake.cassettes.envelope import FIELDS, Envelope, Layer, of
 from secondtake.cassettes.stages import staged as stage_in
-from secondtake.cassettes.takes import Outcome
+from secondtake.cassettes.takes import Control, Outcome
 from secondtake.cassettes.writer import Writer
-from secondtake.harness.collecting import content_in, surroundings
+from secondtake.harness.collecting import content_in, incomplete, surroundings
 from secondtake.harness.demo import CAREFUL
-from tests.harness.takes import CHECKS, staged
+from secondtake.harness.fixture import load
+from secondtake.harness.fixture.making import create
+from tests.harness.retakes import NAME, scene
+from tests.harness.takes import CHECKS, Staged, staged, with_checks
 
 
 def envelope(**fields: dict[str, object]) -> Envelope:
@@ -22,12 +25,39 @@ def envelope(**fields: dict[str, object]) -> Envelope:
 
 
 def test_what_another_model_changes_is_no_difference_of_the_surroundings() -> None:
-    """DESIGN 6: `controlled` asks for an equal environment; a field that one side does not know cannot speak against it."""
+    """DESIGN 6: `controlled` asks for an equal environment."""
     kernel = next(field.name for field in FIELDS[Layer.ENVIRONMENT])
     recorded, now = envelope(environment={kernel: "a"}), envelope(environment={kernel: "b"})
     assert [(one.layer, one.field) for one in surroundings(recorded, now)] == [(Layer.ENVIRONMENT, kernel)]
     assert surroundings(recorded, now, meant=frozenset({f"environment.{kernel}"})) == ()
-    assert surroundings(recorded, envelope()) == ()
+
+
+def test_what_one_side_does_not_know_is_no_difference_and_not_equal_either() -> None:
+    """DESIGN 6: an equal environment is claimed only where it is known; one program that was too slow to say its version changes nothing."""
+    (os,) = surroundings(envelope(environment={"os": "Linux"}), envelope())
+    assert (os.name, os.comparable) == ("environment.os", False)
+    recorded, now = {"git": "2.39", "go": "unknown"}, {"git": "unknown", "go": "1.19"}
+    (slow,) = surroundings(envelope(environment={"programs": recorded}), envelope(environment={"programs": now}))
+    assert not slow.comparable
+    (other,) = surroundings(envelope(environment={"programs": recorded}), envelope(environment={"programs": {**now, "git": "2.40"}}))
+    assert other.comparable
+
+
+def test_a_workspace_that_cannot_be_put_back_whole_is_not_controlled(tmp_path: Path) -> None:
+    """DESIGN 6: a file whose credential is a placeholder is not the file that the recorded agent found."""
+    assert incomplete(trees.Tree(()), ["data/: ignored by git, and too many files", "x: too large"]) == ("data/",)
+
+    async def whole() -> None:
+        async with scene(tmp_path) as made:
+            (made.workspace() / ".env").write_text("PASSWORD=correct-horse\n")
+            await made.record()
+            fixture = create(made.stage, "bill", recording=NAME, workspace=made.workspace()).fixture
+            with_checks(fixture)
+            taken = await Staged(made, load("bill", made.stage.store)).take(CAREFUL)
+            assert (taken.take.outcome, taken.take.control) == (Outcome.PASS, Control.PARTIALLY)
+            assert taken.take.live == ("workspace not whole: .env",)
+
+    asyncio.run(whole())
 
 
 def test_a_take_keeps_both_sides_of_what_it_changed_and_nothing_else(tmp_path: Path) -> None:
