@@ -5,8 +5,8 @@ overlay whose upper half is in memory too. Reading sees the machine's files, wri
 the binds, and what was named as writable. Nothing of the real tree can be reached by a path, nor what the layer holds but through it.
 
 As root the overlays are the machine's own. In a user namespace two things are otherwise. A folder that holds mounts cannot be layered as
-a whole, so that it can only be read, and what lies in it is layered piece by piece. And the kernel copies up nothing that belongs to
-another user, so that folders of others which lead to what the user may write are made in the upper half beforehand.
+a whole: it is made anew in memory, as the root is, from its entries. And the kernel copies up nothing that belongs to another user, so
+that folders of others which lead to what the user may write are made in the upper half beforehand.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from secondtake.harness.seal import kernel
 from secondtake.harness.seal.mounts import HIDDEN, NOSUID, View, below, bind, filled, held, outermost, read_only
 
+_HELD = "/proc/self/fd/"
 _KERNELS = ("/proc", "/sys", "/dev")
 _UNLAYERED = {
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "hugetlbfs",
@@ -29,9 +30,12 @@ _UNLAYERED = {
 
 _STAGES = ("/run", "/tmp", "/mnt", "/srv", "/media")  # noqa: S108 - covered for as long as the new root is built
 _COPIED_BYTES = 1 << 20
-_MOST_PIECES = 128
-_LISTED, _DEEP = 300, 3
-"""How many folders, and how far down, are looked through for what an ordinary user may write below folders of others."""
+_MOST, _MOST_ENTRIES = 200, 5000
+"""Layers, and entries of a folder that is made anew."""
+_LOOKED, _DEEP = 1000, 3
+"""How many folders, beside the uppermost, and how far down, are looked at for what an ordinary user may write below folders of others."""
+_OTHERS = ("/boot", "/etc", "/lost+found", "/root", "/usr")
+"""Not looked through: what is in them is the machine's. A folder in them that leads to HOME or the like is found all the same."""
 
 _DANGEROUS = ("mem", "kmem", "port", "kmsg", "nvram")
 
@@ -69,8 +73,8 @@ class Layered(View):
         with open("/proc/self/mountinfo", "rb") as file:
             self.mounts = mounted(file.read().splitlines())
         self.closed: list[str] = []
-        self.user = mapped()
-        self.laid = 0
+        self.user, self.uid = mapped(), os.geteuid()
+        self.laid = self.looked = 0
         hidden = self._hidden()
         wanted = [*self.order["binds"], *({"source": path, "target": path, "writable": True} for path in self._written())]
         wanted.sort(key=lambda each: each["target"].count("/"))
@@ -87,7 +91,8 @@ class Layered(View):
         leads = (self.environ.get("HOME", ""), self.order["cwd"], *targets)
         self.leads = [os.path.realpath(path) for path in leads if path.startswith("/")]
         links = {name: os.readlink(f"/{name}") for name in os.listdir("/") if os.path.islink(f"/{name}")}
-        tops = [(held(f"/{name}"), name) for name in os.listdir("/") if name not in links]
+        tops = [(held(f"/{name}"), name) for name in sorted(os.listdir("/")) if name not in links]
+        tops.sort(key=lambda top: not below(self.leads[0], (f"/{top[1]}",)) if self.leads else False)
         below_tops = [] if self.user else self._held_mounts(hidden)
         status = os.stat("/")
         may_write = os.access("/", os.W_OK)
@@ -99,7 +104,7 @@ class Layered(View):
         for name, text in links.items():
             os.symlink(text, f"{root}/{name}")
         for descriptor, name in tops:
-            self._top(name, descriptor, hidden)
+            self._entry(f"/{name}", f"{_HELD}{descriptor}", f"{root}/{name}", hidden)
         for descriptor, path in below_tops:
             self._mount_again(descriptor, path)
         for path, mode in modes:
@@ -108,9 +113,9 @@ class Layered(View):
         for descriptor, path in kept:
             if stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 os.makedirs(root + path, exist_ok=True)
-                self._place(path, f"/proc/self/fd/{descriptor}", root + path)
+                self._place(path, f"{_HELD}{descriptor}", root + path)
             else:
-                bind(f"/proc/self/fd/{descriptor}", root + path)
+                bind(f"{_HELD}{descriptor}", root + path)
                 read_only(root + path)
         os.chmod(root, stat.S_IMODE(status.st_mode) if may_write or not self.user else 0o555)
         os.utime(root, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -123,7 +128,7 @@ class Layered(View):
         for descriptor, target, writable in (*binds, *shown):
             if not writable and target not in targets and filled(target):
                 continue  # the copy holds it too
-            bind(f"/proc/self/fd/{descriptor}", target)
+            bind(f"{_HELD}{descriptor}", target)
             if not writable:
                 read_only(target)
         self._resolver(hidden)
@@ -150,13 +155,15 @@ class Layered(View):
                 found.append(path)
         return found
 
-    def _top(self, name: str, descriptor: int, hidden: list[str]) -> None:
-        """One entry of the real root."""
-        path, real, to = f"/{name}", f"/proc/self/fd/{descriptor}", f"{self.root}/{name}"
-        kind = os.fstat(descriptor).st_mode
-        if stat.S_ISREG(kind):
-            bind(real, to)
-            read_only(to)
+    def _entry(self, path: str, real: str, to: str, hidden: Sequence[str] = ()) -> None:
+        """One entry of a folder that is made anew: of the root, or of one that holds mounts. Sockets, pipes and devices are left out."""
+        kind = os.lstat(real).st_mode if not real.startswith(_HELD) else os.stat(real).st_mode
+        if stat.S_ISLNK(kind):
+            os.symlink(os.readlink(real), to)
+        elif stat.S_ISREG(kind):
+            if not (os.access(real, os.W_OK) and self._copied(real, to)):
+                bind(real, to)
+                read_only(to)
         elif stat.S_ISDIR(kind):
             os.mkdir(to)
             if path in _KERNELS:
@@ -166,29 +173,49 @@ class Layered(View):
             elif path not in hidden:
                 self._place(path, real, to)
 
-    def _place(self, path: str, real: str, to: str, *, bound: bool = False) -> None:
-        """Lay a layer over a folder; where that cannot be, it can only be read. `bound`: it stands there already, in one above."""
-        inner = self.user and any(each.startswith(f"{path}/") for each in self.mounts)
+    def _place(self, path: str, real: str, to: str) -> None:
+        """Lay a layer over a folder; where that cannot be, it can only be read."""
         mount = self.mounts.get(path)
-        if not (mount and mount.closed) and not inner and self._overlay(path, real, to):
-            return
-        if not bound:
-            kernel.mount(real, to, None, kernel.MS_BIND | (kernel.MS_REC if self.user else 0))
-            self._only_read(path, to)
-        if not (mount and mount.closed) and os.access(real, os.W_OK):
-            self.closed.append(path)
-        if inner:
-            self._pieces(path, real, to)
+        if not (mount and mount.closed):
+            if self.user and any(each.startswith(f"{path}/") for each in self.mounts):
+                if self._anew(path, real, to):
+                    return
+            elif self.laid < _MOST and self._overlay(path, real, to):
+                return
+            if os.access(real, os.W_OK):
+                self.closed.append(path)
+        kernel.mount(real, to, None, kernel.MS_BIND | (kernel.MS_REC if self.user else 0))
+        self._only_read(path, to)
 
-    def _pieces(self, path: str, real: str, to: str) -> None:
-        """The folders in one that can only be read: those that are mounts or lead to one, and those in which the user may write."""
-        own = [*self._own(path, real), *(lead for lead in self.leads if lead.startswith(f"{path}/"))]
-        with os.scandir(real) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    def _anew(self, path: str, real: str, to: str) -> bool:
+        """A folder with mounts in it, made anew from its entries; False where it holds too many, or cannot be listed."""
+        try:
+            names = os.listdir(real)
+        except OSError:
+            return False
+        if len(names) > _MOST_ENTRIES:
+            return False
+        leads = {each[len(path) + 1 :].partition("/")[0] for each in (*self.mounts, *self.leads) if each.startswith(f"{path}/")}
+        names.sort(key=lambda name: name not in leads)  # there may be more than can be layered
         for name in names:
-            each = f"{path}/{name}"
-            if self.laid < _MOST_PIECES and any(one == each or one.startswith(f"{each}/") for one in (*self.mounts, *own)):
-                self._place(each, f"{real}/{name}", f"{to}/{name}", bound=True)
+            with contextlib.suppress(FileNotFoundError):
+                self._entry(f"{path}/{name}", f"{real}/{name}", f"{to}/{name}")
+        self._as(to, real)
+        return True
+
+    def _copied(self, real: str, to: str) -> bool:
+        """Put what is in a file into the layer's; False where that cannot be, or is too much."""
+        try:
+            status = os.stat(real)
+            if status.st_size > _COPIED_BYTES:
+                return False
+            with open(real, "rb") as source, open(to, "wb") as file:
+                file.write(source.read(_COPIED_BYTES))
+            os.chmod(to, stat.S_IMODE(status.st_mode))
+            os.utime(to, ns=(status.st_atime_ns, status.st_mtime_ns))
+        except OSError:
+            return False
+        return True
 
     def _overlay(self, path: str, real: str, to: str) -> bool:
         number = self.laid
@@ -202,7 +229,7 @@ class Layered(View):
         for folder, like in reversed(made):
             self._as(folder, like)
         lower = held(real)
-        where = f"lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work}"
+        where = f"lowerdir={_HELD}{lower},upperdir={upper},workdir={work}"
         flags = NOSUID | (kernel.MS_NOEXEC if os.statvfs(real).f_flag & os.ST_NOEXEC else 0)
         try:
             # Redirections let a folder be renamed; without, a program must copy it (EXDEV), as `mv` does.
@@ -231,35 +258,38 @@ class Layered(View):
                     made[done] = real + done
         return [(upper + done, like) for done, like in made.items()]
 
-    def _own(self, path: str, real: str) -> Iterator[str]:
+    def _own(self, path: str, real: str) -> list[str]:
         """Folders that this user may write in, where the one above belongs to another; and those above folders of this user's."""
-        user = os.geteuid()
-        if os.stat(real).st_uid == user:
-            return
-        level, listed = [""], 0
-        for _ in range(_DEEP):
+        if path in _OTHERS or os.stat(real).st_uid == self.uid:
+            return []
+        found: list[str] = []
+        level = [""]
+        for depth in range(_DEEP):
             following = []
             for done in level:
-                listed += 1
-                if listed > _LISTED:
-                    return
                 try:
                     with os.scandir(real + done) as entries:
-                        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+                        folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
                 except OSError:
                     continue
-                for name in names:
+                self.looked += len(folders) if depth else 0
+                if depth and self.looked > _LOOKED:
+                    return found
+                for name in folders:
                     each = f"{done}/{name}"
+                    status = os.lstat(real + each)
                     if path + each in self.mounts:
                         continue
-                    if os.stat(real + each, follow_symlinks=False).st_uid == user:
+                    if status.st_uid == self.uid:
                         if done:
-                            yield path + done
+                            found.append(path + done)
                         continue
-                    if os.access(real + each, os.W_OK):
-                        yield path + each
-                    following.append(each)
+                    if status.st_mode & 0o22 and os.access(real + each, os.W_OK):
+                        found.append(path + each)
+                    if status.st_mode & 0o55:
+                        following.append(each)
             level = following
+        return found
 
     def _as(self, folder: str, like: str) -> None:
         """Give a folder of the upper half owner, mode and times of the real one; where the owner cannot be, what the user may do there."""
@@ -270,7 +300,7 @@ class Layered(View):
         mode = stat.S_IMODE(status.st_mode)
         if not self.user:
             os.chown(folder, status.st_uid, status.st_gid)
-        elif status.st_uid != os.geteuid():
+        elif status.st_uid != self.uid:
             may = sum(bit for bit, right in ((0o400, os.R_OK), (0o200, os.W_OK), (0o100, os.X_OK)) if os.access(like, right))
             mode = mode & 0o1077 | may
         os.chmod(folder, mode)
@@ -287,13 +317,13 @@ class Layered(View):
 
     def _mount_again(self, descriptor: int, path: str) -> None:
         """One of these, as root: an overlay shows a single file system, so that each has its own."""
-        real, to = f"/proc/self/fd/{descriptor}", self.root + path
+        real, to = f"{_HELD}{descriptor}", self.root + path
         status = os.fstat(descriptor)
         if not os.path.lexists(to) or os.path.islink(to):
             return
         if stat.S_ISDIR(status.st_mode):
             self._place(path, real, to)
-        elif not (stat.S_ISREG(status.st_mode) and status.st_size <= _COPIED_BYTES and _copied(real, to, stat.S_IMODE(status.st_mode))):
+        elif not (stat.S_ISREG(status.st_mode) and self._copied(real, to)):
             kernel.mount(real, to, None, kernel.MS_BIND)
             read_only(to)
 
@@ -313,17 +343,6 @@ class Layered(View):
                 with contextlib.suppress(OSError):
                     if stat.S_ISBLK(os.lstat(path).st_mode) or (folder == "/dev" and name in _DANGEROUS):
                         kernel.mount("/dev/null", path, None, kernel.MS_BIND)
-
-
-def _copied(real: str, to: str, mode: int) -> bool:
-    """Put what is in a file into the layer's; False where that could not be laid."""
-    try:
-        with open(real, "rb") as source, open(to, "wb") as file:
-            file.write(source.read())
-        os.chmod(to, mode)
-    except OSError:
-        return False
-    return True
 
 
 def mapped() -> bool:

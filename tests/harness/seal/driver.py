@@ -1,4 +1,7 @@
-"""One sealed agent, for the tests that kill or interrupt it. A script: `FOLDER GRACE_S PROGRAM ARGUMENT…`; prints tier and end."""
+"""One sealed agent, for the tests that kill or interrupt it. A script: `FOLDER GRACE_S PROGRAM ARGUMENT…`; prints tier and end.
+
+With DISCARD in the environment, what it writes goes to a layer.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ async def main(folder: Path, grace_s: float, command: list[str]) -> None:
     """Until it is over, or we are."""
     port = 9  # nobody is there: the agents of these tests speak to nobody
     async with sealed(
-        run_dir=folder, proxy_port=port, credential=None, wanted=Wanted.REQUIRE, cwd=folder, now_us=lambda: 0, readable=(folder,)
-    ) as seal:
+        run_dir=folder, proxy_port=port, credential=None, wanted=Wanted.REQUIRE, cwd=folder, now_us=lambda: 0, readable=(folder,),
+        discard="DISCARD" in os.environ,
+    ) as seal:  # fmt: skip
         sys.stdout.write(f"{seal.tier}\n")
         sys.stdout.flush()
         finished = await launch((*seal.prefix, *command), env=dict(os.environ), grace_s=grace_s)

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
@@ -186,3 +187,31 @@ def host_unchanged() -> Iterator[None]:
     before = Host.now()
     yield
     assert Host.now() == before
+
+
+OTHER = 1001
+
+
+@contextlib.contextmanager
+def other_user() -> Iterator[Path]:
+    """A folder of another user's, not below pytest's own, which are closed to others."""
+    if os.geteuid() != 0:
+        pytest.skip("root is not who runs the tests; they ran as an ordinary user then")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, OTHER, OTHER)
+        yield Path(folder)
+
+
+def as_other(
+    folder: Path, *words: str, covered: bool = False, disk: Path | None = None, user: int = OTHER
+) -> subprocess.CompletedProcess[str]:
+    """Our Python as that user, with HOME in `folder`. `covered`, `disk`: users.py."""
+    env = ["/usr/bin/env", f"HOME={folder}", f"TMPDIR={folder}", "PYTHONDONTWRITEBYTECODE=1"]
+    more = [*(["cover"] if covered else []), *([f"disk:{disk}"] if disk else [])]
+    return script("users.py", str(user), *more, *map(str, PREFIXES), "--", *env, sys.executable, *words)
+
+
+def script(name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run one of the scripts beside this file."""
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / '.src'}:{ROOT}"}
+    return subprocess.run([sys.executable, str(Path(__file__).with_name(name)), *words], cwd=ROOT, env=env, capture_output=True, text=True)

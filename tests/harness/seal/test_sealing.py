@@ -9,7 +9,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,21 @@ from secondtake.cassettes.errors import BadInput
 from secondtake.harness.seal import Bind, SealBroken, Tier, Wanted
 from secondtake.harness.seal.inside import NOT_SEALED
 from tests.harness.processes import Pipe
-from tests.harness.seal.scenes import PREFIXES, PYTHON, ROOT, Host, agent, host_unchanged, needs, proxy, run, stand
+from tests.harness.seal.scenes import (
+    PREFIXES,
+    PYTHON,
+    ROOT,
+    Host,
+    agent,
+    as_other,
+    host_unchanged,
+    needs,
+    other_user,
+    proxy,
+    run,
+    script,
+    stand,
+)
 from tests.proxy.world import HOST, World, reply, simple
 
 HERE = Path(__file__).parent
@@ -52,7 +65,7 @@ from tests.harness.seal.scenes import *
 ran = run(Path({str(tmp_path)!r}), "/bin/sh", "-c", "curl -sS --noproxy '*' http://127.0.0.1:%d/; exit 7" % {_listening()}, tier=None)
 print(ran.seal.tier, ran.finished.status, "Couldn't connect" in ran.out, len(ran.seal.refused), *ran.seal.refused, sep="|")
 """
-        done = _script("refusing.py", *refused.split(), "--", sys.executable, "-I", "-c", code)
+        done = script("refusing.py", *refused.split(), "--", sys.executable, "-I", "-c", code)
         assert done.returncode == 0, done.stderr
         said = done.stdout.strip().split("|")
         if said[0] == "cooperative" and tier == "fenced":
@@ -74,7 +87,7 @@ try:
 except SealBroken as error:
     print(error, error.hint, sep="|")
 """
-        done = _script("refusing.py", "namespaces", "--", sys.executable, "-I", "-c", code)
+        done = script("refusing.py", "namespaces", "--", sys.executable, "-I", "-c", code)
         said, hint = done.stdout.split("|")
         assert "user namespace: Operation not permitted" in said
         assert "--seal auto" in hint
@@ -118,9 +131,9 @@ except SealBroken as error:
 
     def test_an_ordinary_user_is_sealed_as_root_is(self) -> None:
         """Issue 5: root and unprivileged both. The same agents, as another user of this machine."""
-        with _other_user() as folder:
+        with other_user() as folder:
             tests = ["-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t", "-rs", str(HERE / "test_ways_out.py")]
-            done = _as_other(folder, "-m", "pytest", *tests)
+            done = as_other(folder, "-m", "pytest", *tests)
         assert done.returncode == 0, done.stdout
         assert " passed" in done.stdout
         assert "no tier" not in done.stdout
@@ -136,8 +149,8 @@ ran = run(Path(sys.argv[1]), "/bin/sh", "-c", "curl -sS --noproxy '*' http://192
 print(ran.seal.tier, ran.finished.status, *ran.attempts, *ran.seal.holes, sep="|")
 """
         needs("curl")
-        with _other_user() as folder:
-            done = _as_other(folder, "-c", code, str(folder), covered=True)
+        with other_user() as folder:
+            done = as_other(folder, "-c", code, str(folder), covered=True)
         assert done.stdout == "sealed|4|tcp 192.0.2.1:81|the agent sees the other processes of its user\n", done.stderr
 
 
@@ -355,24 +368,6 @@ def _children(pid: int) -> list[int]:
     return []
 
 
-OTHER = 1001
-
-
-@contextlib.contextmanager
-def _other_user() -> Iterator[Path]:
-    """A folder of another user's, not below pytest's own, which are closed to others."""
-    if os.geteuid() != 0:
-        pytest.skip("root is not who runs the tests; they ran as an ordinary user then")
-    with tempfile.TemporaryDirectory() as folder:
-        os.chown(folder, OTHER, OTHER)
-        yield Path(folder)
-
-
-def _as_other(folder: Path, *words: str, covered: bool = False) -> subprocess.CompletedProcess[str]:
-    env = ["/usr/bin/env", f"HOME={folder}", f"TMPDIR={folder}", "PYTHONDONTWRITEBYTECODE=1"]
-    return _script("users.py", str(OTHER), *(["cover"] if covered else []), *map(str, PREFIXES), "--", *env, sys.executable, *words)
-
-
 def _folder(parent: Path, name: str) -> Path:
     (parent / name).mkdir()
     return parent / name
@@ -381,8 +376,3 @@ def _folder(parent: Path, name: str) -> Path:
 def _listening() -> int:
     """A port of this machine's loopback on which nobody listens for the agent."""
     return 1
-
-
-def _script(name: str, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": f"{ROOT / '.src'}:{ROOT}"}
-    return subprocess.run([sys.executable, str(HERE / name), *words], cwd=ROOT, env=env, capture_output=True, text=True)
