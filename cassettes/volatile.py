@@ -147,9 +147,11 @@ def _drop_chat_group(document: Json) -> Json:
 
 
 _SUBAGENT = (
-    (re.compile(r"^(agentId: )[0-9a-f]{8,}( \(use SendMessage with to: ')[0-9a-f]{8,}(?=')", re.MULTILINE), r"\1(agent)\2(agent)"),  # Claude Code
+    # Claude Code
+    (re.compile(r"^(agentId: )[0-9a-f]{8,}( \(use SendMessage with to: ')[0-9a-f]{8,}(?=')", re.MULTILINE), r"\1(agent)\2(agent)"),
     (re.compile(r"^(duration_ms: )\d+(?=</usage>)", re.MULTILINE), r"\g<1>0"),
-    (re.compile(r'^(<task id=")ses_\w+(?=")'), r"\1(agent)"),  # opencode
+    # opencode
+    (re.compile(r'^(<task id=")ses_\w+(?=")'), r"\1(agent)"),
 )
 
 

@@ -42,7 +42,7 @@ class Responses(Wire):
             raise BadCall("Missing required parameter: 'input'.")
         return Call(
             model=required_text(body, "model"),
-            task=next((text_of(i.get("content")) for i in entries if i.get("role") == "user"), ""),
+            task=_task(entries),
             turn=groups([_by_the_model(i) for i in entries]),
             stream=body.get("stream") is True,
             size_bytes=size_bytes,
@@ -118,6 +118,17 @@ class Responses(Wire):
     @override
     def fields(self, call: Call | None) -> Mapping[str, str]:
         return Chat().fields(call)
+
+
+def _task(entries: Sequence[Json]) -> str:
+    """What the conversation is about: the message of another agent that it begins with, or its first user text."""
+    for entry in entries:
+        if _by_the_model(entry):
+            break
+        if entry.get("type") == "agent_message":
+            parts = [part.get("encrypted_content") or part.get("text") for part in items(entry.get("content"))]
+            return "\n".join(part for part in parts if isinstance(part, str))
+    return next((text_of(i.get("content")) for i in entries if i.get("role") == "user"), "")
 
 
 def _by_the_model(item: Json) -> bool:

@@ -101,6 +101,19 @@ ASSISTANT_TURNS = [
         2,
     ),
     (
+        "responses",
+        {
+            "model": "m",
+            "input": [
+                {"role": "user", "content": "where it runs"},
+                {"type": "agent_message", "content": [{"type": "encrypted_content", "encrypted_content": "fix it"}]},
+                {"type": "function_call", "call_id": "1"},
+                {"type": "agent_message", "content": [{"type": "input_text", "text": "done"}]},
+            ],
+        },
+        1,
+    ),
+    (
         "gemini",
         {
             "contents": [
@@ -117,7 +130,7 @@ ASSISTANT_TURNS = [
 
 @pytest.mark.parametrize(("wire", "body", "turn"), ASSISTANT_TURNS)
 def test_a_call_is_read_into_task_and_turn(wire: str, body: dict[str, Any], turn: int) -> None:
-    """The first user text, and how many answers the conversation holds, in each format."""
+    """The first user text, or what another agent asks of it, and how many answers the conversation holds, in each format."""
     call = WIRES[wire].read(body, "m", False, 10)
     assert (call.model, call.task, call.turn) == ("m", "fix it", turn)
 
