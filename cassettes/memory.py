@@ -88,6 +88,28 @@ class MemoryRow:
     synthetic: bool
 
 
+def row_as_value(row: Row) -> MemoryRow:
+    """A row of any kind as a plain value."""
+    return MemoryRow(
+        row.seq,
+        row.channel,
+        row.method,
+        row.scheme,
+        row.host,
+        row.port,
+        row.path,
+        row.status,
+        row.ended,
+        row.keys,
+        row.request_digest,
+        row.request_size,
+        row.response_digest,
+        row.response_size,
+        row.started_us,
+        row.synthetic,
+    )
+
+
 def digest_of(content: bytes) -> Digest:
     """SHA-256 in hexadecimal."""
     return Digest(hashlib.sha256(content).hexdigest()) if content else EMPTY

@@ -95,6 +95,17 @@ live_option = click.option(
 )
 
 
+EXTENDABLE = ("index", "vcs", "web")
+"""Values of `cassettes.extension.EXTENDABLE`."""
+
+extend_option = click.option(
+    "--extend",
+    multiple=True,
+    type=click.Choice(EXTENDABLE),
+    help="Let warm-ups fetch what the recording lacks in this channel; all takes after them play it.",
+)
+
+
 def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of what asks models live and plays the rest, handed to the command as one `wire`."""
 
@@ -108,11 +119,14 @@ def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
         client_certs: Sequence[str],
         loopback: bool,
         live: Sequence[str] = (),
+        extend: Sequence[str] = (),
         websocket: str = "refuse",
         **rest: Any,
     ) -> Any:
         certs = _client_certs(client_certs)
-        wire = HostRules(routes=_routes(routes), client_certs=certs, loopback=loopback, live=tuple(live), websocket=websocket)
+        wire = HostRules(
+            routes=_routes(routes), client_certs=certs, loopback=loopback, live=tuple(live), extend=tuple(extend), websocket=websocket
+        )
         return command(wire=wire, **rest)
 
     return with_wire

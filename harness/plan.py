@@ -43,6 +43,8 @@ class HostRules:
     quiet_telemetry: bool = False
     live: tuple[str, ...] = ()
     """In a retake: channels (`cassettes.exchange.Channel`) whose requests go out all the same; the take is not controlled then."""
+    extend: tuple[str, ...] = ()
+    """In a retake: channels (`cassettes.extension.EXTENDABLE`) whose requests go out where the cassette does not hold them."""
     websocket: str = "refuse"
     """`refuse` or `record`: a value of `proxy.policy.Sockets`, which the command line does not load."""
 

@@ -39,6 +39,8 @@ from secondtake.proxy.settings import Settings
 
 if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
+    from secondtake.cassettes.extension import Extended
+    from secondtake.cassettes.memory import Recorded
     from secondtake.harness.plan import Stage, Where
     from secondtake.proxy.outcome import Outcome
 
@@ -187,13 +189,20 @@ def replaying_proxy(stage: Stage, equipment: Equipment, cassette: Cassette, pace
     )
 
 
-def hosts_of(cassette: Cassette) -> frozenset[str]:
+def hosts_of(cassette: Recorded) -> frozenset[str]:
     """Return every host that was asked while recording."""
     return frozenset(row.host for row in cassette.rows)
 
 
-def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path, matching: Matching = BY_CONTENT) -> Player:
-    """Return what answers.
+def player_for(
+    equipment: Equipment,
+    cassette: Cassette,
+    port: int,
+    cwd: Path,
+    matching: Matching = BY_CONTENT,
+    extended: Extended | None = None,
+) -> Player:
+    """Return what answers. `extended`: the cassette with what other takes had to fetch beside it.
 
     Raises:
         BadInput: a declared rule cannot be read, forgives too much, or makes two recorded requests one.
@@ -205,7 +214,7 @@ def player_for(equipment: Equipment, cassette: Cassette, port: int, cwd: Path, m
         recorded_aliases=recorded_aliases(cassette),
         positional=matching.positional,
     )
-    player = Player(cassette, equipment.redactor, options=options)
+    player = Player(extended or cassette, equipment.redactor, options=options)
     refuse_merging(player.catalogue, declared)
     return player
 

@@ -27,6 +27,8 @@ from secondtake.proxy.settings import Settings
 
 if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
+    from secondtake.cassettes.extension import Extended
+    from secondtake.cassettes.memory import Recorded
     from secondtake.cassettes.writer import Writer
     from secondtake.harness.plan import HostRules, Matching, Stage, Where
     from secondtake.proxy.outcome import Outcome
@@ -53,7 +55,7 @@ def refuse_in_place(stage: Stage, cassette: Cassette, where: Where, command: str
             )
 
 
-def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette: Cassette, cast: Cast, pace: Pace, *, port: int) -> Proxy:
+def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette: Recorded, cast: Cast, pace: Pace, *, port: int) -> Proxy:
     """Return the proxy: everything from the cassette, model calls live."""
     settings = Settings(
         mode=Mode.RETAKE,
@@ -69,6 +71,7 @@ def retaking_proxy(stage: Stage, wire: HostRules, equipment: Equipment, cassette
         client_certs=wire.client_certs,
         websocket=Sockets(wire.websocket),
         live=frozenset(map(Channel, wire.live)),
+        extend=frozenset(map(Channel, wire.extend)),
         one_session=True,
     )
     quiet()
@@ -217,10 +220,18 @@ def begin_take(
             number += 1
 
 
-def attach(proxy: Proxy, taking: Retaking, equipment: Equipment, port: int, cwd: Path, matching: Matching = BY_CONTENT) -> None:
+def attach(
+    proxy: Proxy,
+    taking: Retaking,
+    equipment: Equipment,
+    port: int,
+    cwd: Path,
+    matching: Matching = BY_CONTENT,
+    extended: Extended | None = None,
+) -> None:
     """Give the proxy what it plays and what it writes. Raises BadInput as `player_for` does."""
-    aliases = equipment.aliases(port, cwd)
-    proxy.wire.attach(writer=taking.writer, player=player_for(equipment, taking.cassette, port, cwd, matching), aliases=aliases)
+    player = player_for(equipment, taking.cassette, port, cwd, matching, extended)
+    proxy.wire.attach(writer=taking.writer, player=player, aliases=equipment.aliases(port, cwd))
 
 
 def live_call(call: ModelCall) -> LiveCall:

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 from secondtake.cassettes import envelope as envelopes
 from secondtake.cassettes import takes
 from secondtake.cassettes.errors import BadInput
+from secondtake.cassettes.extension import Extended, additions
 from secondtake.cassettes.stops import Rule
 from secondtake.harness import stopping
 from secondtake.harness.cast import Cast, cast_of
@@ -94,6 +95,8 @@ class Conditions:
     matching: Matching = BY_CONTENT
     floor: Floor | None = None
     """What the checks say of the untouched tree."""
+    extension: tuple[str, ...] = ()
+    """Takes whose live fetches are played beside the recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +151,10 @@ async def run_take(
         scene = cleanup.enter_context(scenery(fixture, cassette, shown=shown, keep=conditions.keep))
         replaced(scene.work, part.files)
         known = driver_for(agent, fixture.scene.driver)
-        playing = Playing(fixture, part, conditions, agent, known, cassette, cast, person, equipment, scene, started, stdout)
-        proxy = retaking_proxy(person, conditions.wire, equipment, cassette, cast, Pace.FAST, port=0)
+        others = [cleanup.enter_context(stage.store.open(name)) for name in conditions.extension]
+        extended = Extended(cassette, additions(others)) if others else None
+        playing = Playing(fixture, part, conditions, agent, known, cassette, extended, cast, person, equipment, scene, started, stdout)
+        proxy = retaking_proxy(person, conditions.wire, equipment, extended or cassette, cast, Pace.FAST, port=0)
         port = await proxy.start()
         try:
             return await playing.play(proxy, port)
@@ -167,6 +172,8 @@ class Playing:
     agent: tuple[str, ...]
     known: Driver | None
     cassette: Cassette
+    extended: Extended | None
+    """The cassette with what other takes had to fetch; None: nothing was."""
     cast: Cast
     person: Stage
     """The stage with the scene's environment, and the person's own HOME."""
@@ -196,7 +203,7 @@ class Playing:
                 self.scene.standing,
                 wanted=Wanted(self.conditions.seal),
                 writable=(self.scene.folder,),
-                known_hosts=hosts_of(self.cassette),
+                known_hosts=None if self.conditions.wire.extend else hosts_of(self.extended or self.cassette),
                 now_us=proxy.wire.now_us,
             ) as bare:
                 self.scene.refuse_in_reach(bare)
@@ -220,7 +227,7 @@ class Playing:
             self.person, self.cassette, self.cast, equipment, port,
             name=self.part.recast.name, agent=self.agent, cwd=actor.cwd, wire=conditions.wire, base=fixture.name,
         )  # fmt: skip
-        attach(proxy, taking, equipment, port, actor.cwd, conditions.matching)
+        attach(proxy, taking, equipment, port, actor.cwd, conditions.matching, self.extended)
         watched = await asyncio.to_thread(Watched, self.scene, fixture, taking, redactor)
         around = await asyncio.to_thread(envelope_now, actor, self._surroundings(), redactor)
         taking.writer.keep(ENVELOPE, envelopes.encode(around))

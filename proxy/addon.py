@@ -69,7 +69,7 @@ class Wire:
         resolver: addresses.Resolver | None = None,
     ) -> None:
         self.settings = settings
-        self.policy = Policy(settings.mode, settings.quiet_telemetry, settings.strict, settings.live)
+        self.policy = Policy(settings.mode, settings.quiet_telemetry, settings.strict, settings.live, settings.extend)
         self.redactor = redactor
         self.now_us = now_us
         """Microseconds since this proxy began; never goes back."""
@@ -383,7 +383,9 @@ class Wire:
 
     def answer_before_body(self, handler: WireHandler, request: Request) -> Serve | None:
         """The final answer this request was given before it sent its body, if it was (T-C7)."""
-        found = self.play(handler, request, Live(0, EMPTY, b""))
+        session, nothing = self.session(handler), Live(0, EMPTY, b"")
+        begun = (session.begun(request, one, nothing) for one in session.beginnings(request))
+        found = next(filter(None, begun), None) or self.play(handler, request, nothing)
         if isinstance(found, Serve) and found.answered is Answered.EXACT:
             self.counted(self.classify(request), found.answered, reused=found.reused)
             return found

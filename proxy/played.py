@@ -18,6 +18,7 @@ from secondtake.cassettes import limits
 from secondtake.cassettes.adapters import CallKind
 from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import EMPTY, Answer, Answered, Body, Channel, Digest, Ending, Fields, Interim, Side
+from secondtake.cassettes.fallback import Beginning
 from secondtake.cassettes.logins import UNRECORDED
 from secondtake.cassettes.mcp_streams import Moment
 from secondtake.cassettes.misses import Miss
@@ -30,6 +31,7 @@ from secondtake.proxy.commands import Await, ResponseAbort, ResponseHead, Respon
 from secondtake.proxy.framing import HTTP_1_0, Delimiter, without_body
 from secondtake.proxy.handler import BEHIND_BYTES, READ_BYTES
 from secondtake.proxy.live import LivePart
+from secondtake.proxy.policy import Live as LetOut
 from secondtake.proxy.policy import Pace, Refuse
 from secondtake.proxy.retake import Claim, Listener, Outgoing
 from secondtake.proxy.tape import Tape
@@ -72,6 +74,12 @@ class PlayedPart:
         self.kept: hashlib._Hash | None = None
         self.redacting: StreamRedactor | None = None
         self.answering = False
+        self.beginnings: list[Beginning] | None = None
+        """How requests with this head began that were answered before they were whole; None until the first bytes of its body."""
+        self.partial = False
+        """It is answered before it is whole."""
+        self.began: Beginning | None = None
+        """One of them that begins as this does, in case there is no answer to the whole."""
         self.torn: RecordedError | None = None
         """Damage found in a body while it was being sent."""
 
@@ -93,7 +101,36 @@ class PlayedPart:
 
     def request_data(self, data: bytes) -> Commands:
         """Held up to a bound; beyond it only digests are carried on, of the bytes and of what redaction makes of them."""
-        if self.answering:
+        if self.beginnings is None:
+            self.beginnings = list(self.stream.wire.session(self.stream.handler).beginnings(self.request))
+        while self.beginnings and not self.answering and self.size_bytes + len(data) >= self.beginnings[0].size_bytes:
+            first = self.beginnings.pop(0)
+            size = first.size_bytes - self.size_bytes
+            self.take(data[:size])
+            data = data[size:]
+            yield from self.begins(first)
+        if not self.answering:
+            self.take(data)
+
+    def begins(self, beginning: Beginning) -> Commands:
+        """As much has come as of a recorded request that was answered then. If it is the next that was asked for, it is answered now."""
+        wire, digest = self.stream.wire, Digest(self.raw.hexdigest()) if self.size_bytes else EMPTY
+        content = bytes(self.content) if self.content is not None and beginning.digest != digest else None
+        session = wire.session(self.stream.handler)
+        try:
+            if beginning.next and wire.retake is None:
+                if (served := session.begun(self.request, beginning, Live(self.size_bytes, digest, content))) is not None:
+                    self.answering = self.partial = True
+                    wire.served(self.request, self.channel, served)
+                    yield from self.send(served)
+            elif session.begins(self.request, beginning, Live(self.size_bytes, digest, content)):
+                self.began = beginning
+        except RecordedError as error:
+            self.answering = True
+            yield from self.damaged(error)
+
+    def take(self, data: bytes) -> None:
+        if not data:
             return
         self.size_bytes += len(data)
         self.raw.update(data)
@@ -105,7 +142,6 @@ class PlayedPart:
                 self.content = None
         elif self.kept is not None and self.redacting is not None:
             self.kept.update(self.redacting.feed(data))
-        yield from ()
 
     def request_trailers(self, trailers: Fields) -> Commands:
         yield from ()
@@ -138,12 +174,30 @@ class PlayedPart:
         if claim is not None and isinstance(found, Miss):
             yield from self.recast(claim, content)
             return
+        if self.began is not None and isinstance(found, Miss):
+            found = wire.session(handler).given(self.request, self.began) or found
         match wire.policy.decide(self.channel, found):
             case Serve() as serve:
                 wire.served(self.request, self.channel, serve)
                 yield from self.send(serve)
+            case LetOut():
+                yield from self.fetch(content, found)
             case Refuse() as refusal:
                 yield from self.refuse(refusal)
+
+    def fetch(self, content: bytes | None, found: Serve | Miss) -> Commands:
+        """Let out what the cassette does not hold, and keep it; or say why it may not go."""
+        stream, wire = self.stream, self.stream.wire
+        why = wire.forbidden(self.request)
+        if why is not None or content is None:
+            yield from self.refuse(Refuse(why or "miss", found if isinstance(found, Miss) and why is None else None))
+            return
+        tape = self.tape or wire.tape(self.request, self.channel, stream.handler)
+        tape.collected(content)
+        tape.note("let out: the cassette does not hold it")
+        live = LivePart(stream, self.request, self.channel, tape=tape)
+        stream.part = live
+        yield from live.resume(content)
 
     def recast(self, claim: Claim, content: bytes | None) -> Commands:
         """Send it to another model, to the one host it is for; or say why that cannot be done."""
@@ -244,7 +298,7 @@ class PlayedPart:
                     yield from stream.to_client(ResponseInterim(stream.stream_id, interim_message(interim)))
         tape = self.tape
         if tape is not None:
-            tape.collected(bytes(self.content or b""))
+            tape.collected(bytes(self.content or b""), whole=not self.partial)
             tape.answered(serve.answered)
             if serve.seq != UNRECORDED:
                 tape.detail("source_seq", serve.seq)

@@ -89,6 +89,8 @@ class Policy:
     strict: bool = False
     live: frozenset[Channel] = frozenset()
     """In a retake: what goes out all the same, and is kept. Never the model's, which goes out swapped."""
+    extend: frozenset[Channel] = frozenset()
+    """In a retake: what goes out where the cassette does not hold it, and is kept, for later takes to be played."""
 
     def opening(
         self, request: Request, channel: Channel, *, failed: bool, upgrade: Upgrade | None = None
@@ -110,8 +112,9 @@ class Policy:
             case _:
                 assert_never(self.mode)
 
-    def decide(self, channel: Channel, found: Serve | Miss) -> Serve | Refuse:
-        """By what the cassette holds. Nothing is ever live by this: a retake's model calls were claimed before, a live channel let go."""
+    def decide(self, channel: Channel, found: Serve | Miss) -> Serve | Live | Refuse:
+        """By what the cassette holds. Live is only what may extend it: a retake's model calls were claimed before, a live channel let
+        go."""
         if isinstance(found, Serve):
             return found
         # The miss was told apart with the body in hand, `channel` by the head alone: some telemetry is recognised by its content only.
@@ -119,6 +122,8 @@ class Policy:
             return Refuse("telemetry")
         if found.burst:
             return Refuse("burst")
+        if self.mode is Mode.RETAKE and channel in self.extend:
+            return Live()
         return Refuse("miss", found)
 
 

@@ -37,5 +37,7 @@ class Settings:
     websocket: Sockets = Sockets.REFUSE
     live: frozenset[Channel] = frozenset()
     """In a retake: channels whose requests go out all the same."""
+    extend: frozenset[Channel] = frozenset()
+    """In a retake: channels whose requests go out where the cassette does not hold them."""
     one_session: bool = False
     """All connections are one run, however long a pause between them; else a pause begins the recording anew."""

@@ -15,7 +15,7 @@ from secondtake.cli.exits import Exit
 from secondtake.cli.options import Surface, surface_options
 from secondtake.cli.recast import gateway_url
 from secondtake.cli.reports import Files, file_options, show
-from secondtake.cli.wire import host_options, live_option, matching_options, seal_option, stage_of
+from secondtake.cli.wire import extend_option, host_options, live_option, matching_options, seal_option, stage_of
 from secondtake.harness.plan import Bounds, HostRules, Matching, Recast
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @seal_option("auto")
 @matching_options(positional=False)
 @live_option
+@extend_option
 @host_options
 @surface_options
 @click.pass_context
@@ -124,6 +125,8 @@ def command(
         allow_unpinned=allow_unpinned,
         bounds=Bounds(prices=prices),
     )
+    if wire.extend and no_warm_up:
+        raise click.UsageError("--extend and --no-warm-up exclude each other: it is the warm-ups that fetch", context)
     stage = stage_of(surface)
     found = load(fixture, stage.store)
     wanted = Wanted(

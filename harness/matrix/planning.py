@@ -131,6 +131,7 @@ def options_of(recast: Recast, wire: HostRules) -> tuple[str, ...]:
     found += ["--strip-reasoning"] if recast.strip_reasoning else []
     found += [f"--gateway {recast.gateway}"] if recast.gateway is not None else []
     found += [f"--live {channel}" for channel in sorted(set(wire.live))]
+    found += [f"--extend {channel}" for channel in sorted(set(wire.extend))]
     found += [f"--websocket {wire.websocket}"] if wire.websocket != "refuse" else []
     return tuple(found)
 

@@ -13,6 +13,7 @@ from secondtake.cassettes.settings import ONLY_TOOLS, SET
 from secondtake.harness.matrix.cells import Cell
 from secondtake.harness.matrix.design import Arm, Axis
 from secondtake.harness.matrix.schedule import TakeDone
+from secondtake.harness.matrix.state import takes_of
 from secondtake.harness.plan import Recast
 from secondtake.harness.taking import Conditions, Part, Taken, run_take
 
@@ -54,8 +55,17 @@ class Playhouse:
     async def __call__(self, cell: Cell) -> TakeDone:
         """Run one take. What the agent prints is dropped: several run at once, and the take holds what it said to its model."""
         part = part_of(cell, self.recast, self.files.get(cell.arm.name, {}))
-        taken = await run_take(self.stage, self.fixture, part, self.conditions, stdout=subprocess.DEVNULL)
+        taken = await run_take(self.stage, self.fixture, part, self._conditions(cell), stdout=subprocess.DEVNULL)
         return done_of(taken)
+
+    def _conditions(self, cell: Cell) -> Conditions:
+        """Warm-ups may be let out to fetch what the recording does not hold; all takes after them play what they got, and may not."""
+        wire = self.conditions.wire
+        if cell.warm_up or not wire.extend:
+            return self.conditions
+        takes, _ = takes_of(self.stage.store, cell.matrix)
+        warm = tuple(sorted(one.name for one in takes if one.take.warm_up))
+        return replace(self.conditions, wire=replace(wire, extend=()), extension=warm)
 
 
 def part_of(cell: Cell, recast: Recast, files: Mapping[str, Path]) -> Part:

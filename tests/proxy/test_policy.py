@@ -81,3 +81,13 @@ def test_only_a_retake_lets_a_named_channel_go(mode: Mode) -> None:
     policy = Policy(mode, live=frozenset({Channel.WEB}))
     assert isinstance(policy.opening(REQUEST, Channel.WEB, failed=False), Live) is (mode is not Mode.REPLAY)
     assert isinstance(policy.opening(REQUEST, Channel.INDEX, failed=False), Live) is (mode is Mode.RECORD)
+
+
+def test_what_the_cassette_lacks_is_let_out_only_to_extend_it() -> None:
+    """DESIGN 6: in a retake, of the channels that were named; telemetry and a background burst are never worth it."""
+    miss = Miss(MissKind.NEW_RESOURCE, None, "not recorded", Channel.WEB, None)
+    extending = frozenset({Channel.WEB, Channel.TELEMETRY})
+    assert isinstance(Policy(Mode.RETAKE, extend=extending).decide(Channel.WEB, miss), Live)
+    assert Policy(Mode.RETAKE, extend=extending).decide(Channel.INDEX, miss) == Refuse("miss", miss)
+    assert Policy(Mode.RETAKE, extend=extending).decide(Channel.TELEMETRY, miss) == Refuse("telemetry")
+    assert Policy(Mode.REPLAY, extend=extending).decide(Channel.WEB, miss) == Refuse("miss", miss)
