@@ -121,9 +121,11 @@ class TestBesideTheCopy:
         code = f"chown 1234 ~/.rc && stat -c %u ~/.rc; mkdir {name} && ls -d {name}; echo x >> /etc/hosts && rm /etc/hosts && echo gone"
         disks = "for each in /dev/*; do [ -b $each ] && echo $each; done"
         devices = f"{disks}; rm /dev/null; echo > /dev/null && echo writable; touch /sys/fs/cgroup/x"
-        said = place.run(f"{code}; {devices}")[0].splitlines()
-        assert said[:3] == ["1234", name, "gone"]
-        assert [line.rpartition(": ")[2] for line in said[3:]] == ["Read-only file system", "writable", "Read-only file system"]
+        moved = f"import os; os.rename('{place.beside}/deep', '{place.beside}/other')"  # not mv, which copies where it must
+        rename = f'{sys.executable} -S -c "{moved}" && cat {place.beside}/other/file'
+        said = place.run(f"{code}; {rename}; {devices}")[0].splitlines()
+        assert said[:4] == ["1234", name, "gone", "kept"]
+        assert [line.rpartition(": ")[2] for line in said[4:]] == ["Read-only file system", "writable", "Read-only file system"]
         assert not Path(name).exists()
         assert hashlib.sha256(Path("/etc/hosts").read_bytes()).hexdigest() == hosts
         assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
