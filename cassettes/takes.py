@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 1
 """Raise when an older secondtake would misread what this one writes; a member it may ignore is no reason."""
+
+KIND = "take"
+"""`kind` in the meta of a cassette that is a take, and the member with its last word. What its first tree holds lies in the fixture; what changed, in itself."""
 
 type Section = Literal["failure", "acceptance"]
 
@@ -259,6 +262,12 @@ def decode(kept: object) -> Take:
         invalid=read.text("invalid", ""),
         proof=read.text("proof", ""),
     )
+
+
+def of(meta: Mapping[str, object]) -> Take | None:
+    """The take that a cassette's meta tells of; None for a recording, and for a take that has no last word. Raises TooNew, Corrupt."""
+    said = meta.get(KIND)
+    return None if said is None else decode(said)
 
 
 def _signature(read: Table) -> Signature:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from secondtake.cassettes import artifacts, index, layout, objects, repositories, stages, trees
+from secondtake.cassettes import artifacts, index, layout, objects, repositories, stages, takes, trees
 from secondtake.cassettes.cassette import Parts
 from secondtake.cassettes.codec import BodyDecoder
 from secondtake.cassettes.digest import digest_of
@@ -30,7 +30,7 @@ FAULTS = {
     "object_missing": "the file of a large body is not there",
     "object_damaged": "the file of a large body is not what its digest says, or has another size",
     "artifact_damaged": "a tree, file or other artifact in the journal is not what its digest says, or cannot be read",
-    "artifact_missing": "the recording's stage, or one of its trees, names an artifact of which no bytes are kept",
+    "artifact_missing": "the recording's stage, or one of its trees, names an artifact of which no bytes are kept; of a take, what changed",
     "index_stale": "the index is not what the journal makes of it; it is a cache, delete it",
     "sums_differ": "an exported file's SHA256SUMS or README.txt is not what its content makes",
 }
@@ -237,6 +237,7 @@ def _artifact_faults(parts: Parts, scanned: Scan, subset: tuple[int, int] | None
     """Artifacts inside their records, and what trees and the closing record name. The content of others is checked as bodies are."""
     table, frames = scanned.index.artifacts, FrameReader(parts.journal)
     decoder = BodyDecoder(frames.body_at)
+    begun_with: frozenset[Digest] | None = None if scanned.meta.get("kind") == takes.KIND else frozenset()
     for row in table:
         kind, digest, _ = row.artifact
         if quick or (kind not in _NAMING and not _in(subset, digest)):
@@ -256,7 +257,9 @@ def _artifact_faults(parts: Parts, scanned: Scan, subset: tuple[int, int] | None
             if row.content_at == artifacts.INSIDE:  # of others the check of bodies says so
                 yield Fault("artifact_damaged", Severity.ERROR, str(error), offset=offset)
             continue
-        for one in sorted(named):
+        if begun_with is None and kind == artifacts.TREE:
+            begun_with = named  # a take's first tree: its fixture holds the content
+        for one in sorted(named - (begun_with or frozenset())):
             if table.find(one) is None:
                 yield Fault("artifact_missing", Severity.ERROR, f"the {kind} {digest} names {one}; no bytes of it are kept", offset=offset)
     yield from _stage_faults(scanned)

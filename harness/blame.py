@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from secondtake.cassettes import trees
+from secondtake.cassettes import takes, trees
 from secondtake.cassettes.errors import NotFound
 from secondtake.cassettes.exchange import Channel
 from secondtake.cassettes.stages import Staged, staged
@@ -25,8 +25,8 @@ class Blamed:
     """One change of a path, and the turn that made it."""
 
     change: Change
-    step: int
-    """The model call whose tools ran, counted from 1; 0: nothing had been asked yet."""
+    step: int | None
+    """The model call whose tools ran, from 1; 0: nothing had been asked yet; None: of a take, which is looked at before and after."""
     seq: int | None
     """The exchange of the model call whose tools ran; None where no model call had asked for a tool by then."""
     calls: tuple[Asked, ...]
@@ -87,19 +87,21 @@ def blame(cassette: Cassette, path: bytes, *, patches: bool = False) -> tuple[Bl
     if not any(_concerns(entry.path, {path}) for state in seen for entry in state.tree.entries):
         raise NotFound(f"no file {shown(path)} was in the workspace of `{cassette.name}`", hint=_closest(path, seen))
     asked = tuple(tool_calls(cassette))
+    whole = cassette.meta.get("kind") == takes.KIND and not stage_of(cassette).turns
     content = _content_of(cassette)
     found: list[Blamed] = []
     names = {path}
-    for before, after in reversed(list(pairwise(seen))):
+    for earlier, after in reversed(list(pairwise(seen))):
         changed = [
-            one for one in changes(before.tree, after.tree) if _concerns(one.path, names) or (one.source and _concerns(one.source, names))
+            one for one in changes(earlier.tree, after.tree) if _concerns(one.path, names) or (one.source and _concerns(one.source, names))
         ]
         names |= {one.source for one in changed if one.kind is Kind.RENAMED and _concerns(one.path, names)}
-        seq = max((one.seq for one in asked if after.before_seq is None or one.seq < after.before_seq), default=None)
+        before = [one.seq for one in asked if after.before_seq is None or one.seq < after.before_seq]
+        seq = None if whole else max(before, default=None)
         calls = tuple(one for one in asked if one.seq == seq)
         for change in reversed(changed):
             text = trees.patch([change], content, content) if patches else ""
-            found.append(Blamed(change, after.step, seq, calls, text))
+            found.append(Blamed(change, None if whole else after.step, seq, calls, text))
     return tuple(reversed(found))
 
 

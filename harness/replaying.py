@@ -22,6 +22,7 @@ from secondtake.cassettes.player import Options, Player
 from secondtake.cassettes.stages import staged
 from secondtake.cassettes.volatile import RULES
 from secondtake.harness.equipment import Equipment
+from secondtake.harness.fixture.behind import begun_from
 from secondtake.harness.judge import replay_problems
 from secondtake.harness.performing import Standing
 from secondtake.harness.plan import Matching
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
     from secondtake.cassettes.extension import Extended
     from secondtake.cassettes.memory import Recorded
+    from secondtake.cassettes.store import Store
     from secondtake.harness.plan import Stage, Where
     from secondtake.proxy.outcome import Outcome
 
@@ -87,7 +89,7 @@ def stand(
     """
     command = command or f"secondtake replay {shlex.quote(name)}{stage.again}"
     if where.copy_of is not None or where.scratch:
-        copy = _scratch(cassette, where.copy_of, keep=where.keep, cleanup=cleanup)
+        copy = _scratch(stage.store, cassette, where.copy_of, keep=where.keep, cleanup=cleanup)
         recorded = _recorded_path(cassette)
         if recorded is None:
             return Standing(copy, copy)
@@ -153,8 +155,8 @@ def _refuse_outside(recorded: Path, calls: Iterable[Asked], command: str, agent:
             )
 
 
-def _scratch(cassette: Cassette, original: Path | None, *, keep: bool, cleanup: ExitStack) -> Path:
-    """A copy of `original`, or of what the recording kept."""
+def _scratch(store: Store, cassette: Cassette, original: Path | None, *, keep: bool, cleanup: ExitStack) -> Path:
+    """A copy of `original`, or of what the recording, or the fixture of a take, kept."""
     parent = Path(tempfile.mkdtemp(prefix="secondtake-replay-"))
 
     def remove() -> None:
@@ -163,7 +165,8 @@ def _scratch(cassette: Cassette, original: Path | None, *, keep: bool, cleanup: 
 
     cleanup.callback(remove)
     if original is None:
-        return restored_scratch(cassette, parent)
+        with begun_from(cassette, store) as kept:
+            return restored_scratch(kept, parent)
     copy = parent / (original.resolve().name or "workspace")
     copy_workspace(original, copy)
     return copy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from secondtake.cli.render.escape import visible, visible_line
 
 SHOWN_ARGUMENTS = 160
 """Characters of a tool call's arguments in a line."""
+
+if TYPE_CHECKING:
+    from secondtake.harness.blame import Blamed
 
 
 @click.command("blame")
@@ -46,7 +50,7 @@ def command(surface: Surface, name: str, path: str, diff: bool) -> int:
     if not found:
         surface.say(f"{visible_line(path)}: not changed while it was recorded")
     for one in found:
-        where = f"turn {one.step}, exchange {one.seq}" if one.seq is not None else "before any tool call"
+        where = f"turn {one.step}, exchange {one.seq}" if one.seq is not None else _unplaced(one)
         print(f"{where}\t{visible_line(str(one.change))}")
         for call in one.calls:
             line = visible_line(f"{call.name} {call.arguments}".rstrip())
@@ -54,3 +58,7 @@ def command(surface: Surface, name: str, path: str, diff: bool) -> int:
         if diff:
             print(visible(one.patch), end="")
     return 0
+
+
+def _unplaced(one: Blamed) -> str:
+    return "before any tool call" if one.step is not None else "some turn of the take"

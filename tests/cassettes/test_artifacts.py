@@ -221,6 +221,19 @@ def test_a_tree_or_a_stage_that_names_what_is_not_there_is_a_fault(tmp_path: Pat
     assert store.verify("three").exit_code == 1
 
 
+def test_a_take_is_whole_without_the_content_that_it_began_with(tmp_path: Path) -> None:
+    """Issue 6: a take keeps what changed; the rest of its trees lies in its fixture, and `verify` does not miss it."""
+    store = Store(tmp_path)
+    began = Entry(b"a", Node.FILE, 0o644, digest_of(b"a"), 1)
+    for name, kind, missing in (("take", "take", 0), ("recording", None, 2), ("lost", "take", 1)):
+        writer = store.create(name, meta={"kind": kind} if kind is not None else {})
+        start = writer.keep("tree", trees.encode(tree_of([began])))
+        new = digest_of(b"gone") if name == "lost" else writer.keep("blob", b"new")
+        final = writer.keep("tree", trees.encode(tree_of([began, Entry(b"b", Node.FILE, 0o644, new, 3)])))
+        writer.close(meta={"stage": {"workspace": start, "final": final}})
+        assert [fault.name for fault in store.verify(name).faults] == ["artifact_missing"] * missing
+
+
 def test_an_operation_that_fails_costs_no_acknowledged_exchange(tmp_path: Path) -> None:
     """B-01, B-05: a full disk while a workspace is kept ends the recording as any other failure does."""
     files = FaultyFiles()

@@ -8,6 +8,7 @@ import pytest
 
 from secondtake.cassettes import trees
 from secondtake.cassettes.cassette import Cassette
+from secondtake.cassettes.digest import digest_of
 from secondtake.cassettes.errors import NotFound
 from secondtake.cassettes.store import Store
 from secondtake.cassettes.trees import Entry, Node, tree_of
@@ -31,8 +32,6 @@ def cassette(tmp_path: Path) -> Cassette:
     store = Store(tmp_path)
     writer = store.create("one", meta={})
     one, bodies = sample()[0]
-    from secondtake.cassettes.digest import digest_of
-
     for seq in (1, 4, 6, 8, 9):
         assert commit(writer, numbered(one, seq), {digest_of(data): data for data in bodies}) is None
     start = tree(writer, a="one\n", b="b\n")
@@ -81,3 +80,15 @@ def test_what_cannot_be_answered_says_why(cassette: Cassette, tmp_path: Path) ->
     writer.close(meta={"stage": {"root": "/", "not_captured": ["the workspace: it is HOME itself"]}})
     with store.open("none") as without, pytest.raises(NotFound, match="it is HOME itself"):
         blame(without, b"a")
+
+
+def test_a_take_does_not_name_a_turn_that_nobody_looked_at(tmp_path: Path) -> None:
+    """A take is looked at before and after: the last turn is not blamed for what an earlier one did."""
+    writer = Store(tmp_path).create("take", meta={"kind": "take"})
+    one, bodies = sample()[0]
+    assert commit(writer, one, {digest_of(data): data for data in bodies}) is None
+    start, final = tree(writer, a="one\n"), tree(writer, a="two\n")
+    writer.close(meta={"stage": {"workspace": start, "final": final, "root": "/repo"}})
+    (found,) = blame(Store(tmp_path).open("take"), b"a", patches=True)
+    assert (found.step, found.seq, found.calls) == (None, None, ())
+    assert "-one\n+two\n" in found.patch
