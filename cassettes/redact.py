@@ -319,6 +319,13 @@ class Redactor:
         hits += self._anywhere(plain, Side.REQUEST)
         return self._apply(plain, [("body", hit) for hit in hits], side)
 
+    def bare(self, content: bytes) -> bytes:
+        """Bytes that are no message, with placeholders: a file that is no text, the names in a folder. By shape, and by values that are
+        nothing else by chance: a password that is a word stands in many names."""
+        apart = content.replace(b"-", b" ")  # names are put together with hyphens: `backup-ghp_…`
+        hits = [*places.shaped(content), *places.shaped(apart), *(hit for hit in self.needles.literal(content) if looks_random(hit.value))]
+        return self._apply(content, [("bare", hit) for hit in hits], Side.REQUEST)[0] if hits else content
+
     def streaming(self, fields: Fields = (), side: Side = Side.RESPONSE) -> StreamRedactor:
         """For a body that is too large to hold: known values only, decoded on the way where it has a content coding."""
         seal = hmac.new(self._key, b"withheld\x00", "sha256")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from secondtake.cassettes.errors import RecordedError
 from secondtake.cassettes.exchange import Digest, Side
 from secondtake.cassettes.placeholder import placed
 from secondtake.cassettes.redact import Redactor
+from secondtake.cassettes.streams import binary
 from secondtake.cassettes.trees import PLACEHOLDER, REDACTED, TOO_LARGE, Entry, Node, Tree, shown, tree_of
 from secondtake.harness.walking import PERMISSIONS, Found, Limits, Notes, Walk
 
@@ -109,6 +110,11 @@ class Snapshot:
         self._left_out: frozenset[bytes] = frozenset()
         self._tree: Tree | None = None
 
+    @property
+    def left_out(self) -> frozenset[bytes]:
+        """Ignored folders that are in no tree from here on: there were too many files."""
+        return self._left_out
+
     def take(self, redactor: Redactor | None = None) -> Captured:
         """Capture what is there now. `redactor`: one that knows more than the one before.
 
@@ -121,7 +127,9 @@ class Snapshot:
             self._redactor = redactor
         walk, found = self._walked()
         cost, notes = Cost(), walk.notes
-        entries = list(walk.folders)
+        secret = self._secret_names([one.path for one in found] + [entry.path for entry in walk.folders], notes)
+        found = [one for one in found if one.path not in secret]
+        entries = [entry for entry in walk.folders if entry.path not in secret]
         known: dict[bytes, _Known] = {}
         linked = 0
         for one in found:
@@ -144,7 +152,8 @@ class Snapshot:
         cost.seconds = self._clock_s() - begun_s
         credentials = tuple(one.credential for one in known.values() if one.credential is not None)
         pointers = frozenset(path for path, one in known.items() if one.pointer)
-        return Captured(self._tree, notes.lines(), credentials, tuple(sorted(walk.nested)), pointers, cost)
+        nested = tuple(sorted(path for path in walk.nested if path not in secret))
+        return Captured(self._tree, notes.lines(), credentials, nested, pointers, cost)
 
     def _walked(self) -> tuple[Walk, list[Found]]:
         for again in (False, True):
@@ -155,6 +164,17 @@ class Snapshot:
             if not again:
                 self._left_out |= frozenset(path.rstrip(b"/") for path in self._ignored() if path.endswith(b"/"))
         raise NotStaged(f"it holds more than {self._limits.files:,} files")
+
+    def _secret_names(self, paths: Sequence[bytes], notes: Notes) -> frozenset[bytes]:
+        """Paths that hold a credential: they are in no tree, and noted without it."""
+        together = b"\n".join(paths)
+        if self._redactor.bare(together) == together:
+            return frozenset()
+        kept = {path: self._redactor.bare(path) for path in paths}
+        secret = frozenset(path for path, shown in kept.items() if shown != path)
+        for path in secret:
+            notes.add("its name holds what looks like a credential", kept[path])
+        return secret
 
     def _entry(self, one: Found, cost: Cost, notes: Notes) -> _Known | None:
         path, status = one
@@ -239,8 +259,9 @@ def redacted(redactor: Redactor, content: bytes) -> tuple[bytes | None, str]:
     told = redactor.body(content, (), Side.REQUEST)
     if told.withheld is not None or told.decoded:
         return None, ""
+    kept = redactor.bare(told.content) if binary(b"", told.content) else told.content
     # What was captured before, and is captured again after it was restored, is the same entry.
-    return told.content, REDACTED if told.redactions or placed(told.content) else ""
+    return kept, REDACTED if told.redactions or kept != told.content or placed(kept) else ""
 
 
 def _folder(root: bytes, path: bytes, opened: contextlib.ExitStack) -> int:

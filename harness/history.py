@@ -116,7 +116,11 @@ class Collecting:
             return []
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(symref)"
         said = self._walking.ask("for-each-ref", f"--merged={head}", f"--format={fields}")
-        rows = [line.split("\0") for line in said.decode("utf-8", "surrogateescape").split("\n") if line]
+        lines = [line for line in said.split(b"\n") if line]
+        secret = sum(self._redactor.bare(line) != line for line in lines)
+        if secret:
+            self._note(f"{secret} branches or tags whose names hold what looks like a credential")
+        rows = [line.decode("utf-8", "surrogateescape").split("\0") for line in lines if self._redactor.bare(line) == line]
         return [(name, oid, peeled or oid, symref) for name, oid, peeled, symref in rows if name.startswith(_SEEN)]
 
     def _fitting(self, head: str | None, wanted: Iterable[str], refs: Sequence[tuple[str, str, str, str]]) -> _History | None:
@@ -190,9 +194,13 @@ class Collecting:
         names = [
             name
             for name, kind in history.kinds.items()
-            if kind != "tree" and name not in absent and (name not in self._judged or history.sizes[name] < _POINTER_BYTES)
+            if name not in absent and (name not in self._judged or history.sizes[name] < _POINTER_BYTES)
         ]
         for name, kind, content in self._read(names, history.sizes):
+            if kind == "tree":
+                if self._redactor.bare(content) != content:
+                    raise GitFailed("a file's name in its history holds what looks like a credential")
+                continue
             if kind == "blob" and content.startswith(LFS_POINTER):
                 pointers.add(name)
             if name in self._judged:

@@ -125,11 +125,14 @@ class _Capture:
         branch = (self.git.try_("symbolic-ref", "-q", "HEAD") or b"").decode("utf-8", "surrogateescape").strip() or None
         head = (self.git.try_("rev-parse", "-q", "--verify", "HEAD^{commit}") or b"").decode().strip() or None
         index = self._index()
+        names = b"\n".join(one.path for one in index or ())
+        if self.context.redactor.bare(names) != names:
+            raise ValueError("a file's name in its index holds what looks like a credential")
         objects = self._objects(head, index or (), stand_ins)
         self._unfinished()
         pointers, contents = self._lfs(index or (), objects)
         files = tuple((name, digest) for name in FILES if (digest := self._file(name)) is not None)
-        if branch is not None and not branch.startswith("refs/heads/"):
+        if branch is not None and (not branch.startswith("refs/heads/") or not _harmless(self.context.redactor, branch)):
             branch = None
         return Repository(
             path=self.path,
@@ -222,7 +225,7 @@ class _Capture:
         kept = []
         for pair in said.split("\0"):
             key, _, value = pair.partition("\n")
-            if key and keeps(key):
+            if key and keeps(key) and _harmless(self.context.redactor, key):
                 kept.append((key, self.context.redactor.text(value)))
         if "core.hookspath\n" in said or self._hooks():
             self.context.note(self.path, "hooks of the repository: they are not captured")
@@ -281,6 +284,12 @@ class _Capture:
             stand_ins=stand_ins,
             judged=judged,
         ).collected(head, index)
+
+
+def _harmless(redactor: Redactor, name: str) -> bool:
+    """Whether a name of git's, of a branch or a remote, holds no credential."""
+    written = name.encode("utf-8", "surrogateescape")
+    return redactor.bare(written) == written
 
 
 def _cleaned(staged: Staged) -> Staged:

@@ -114,6 +114,26 @@ def test_secrets_become_placeholders_and_are_captured_so_again(tmp_path: Path) -
     assert [(one.path, one.kind, one.scope) for one in taken.credentials] == [(b".npmrc", "npmrc", "index.example")]
 
 
+def test_no_name_and_no_binary_file_keeps_a_credential(tmp_path: Path) -> None:
+    """SECURITY C: a token in the name of a file, folder or link, and one that nobody knew in a file that is no text."""
+    token = b"ghp_" + b"Zq3vT9kLm2Xw8RbN5yHc" + b"4JdP7sUgA1eFoB6t"
+    write(
+        tmp_path,
+        {
+            f"kept-{SECRET.decode()}": "a",
+            f"folder-{token.decode()}/inner": "b",
+            "data.bin": b"\0\1" + token + b"\0",
+            "words": "c",
+        },
+    )
+    (tmp_path / ("empty-" + token.decode())).mkdir()
+    kept = Kept()
+    taken = snapshot(tmp_path, kept).take()
+    assert {path: entry.note for path, entry in taken.tree.by_path().items()} == {b"data.bin": "redacted", b"words": ""}
+    assert not [secret for secret in (SECRET, token) if secret in kept.all or secret in "".join(taken.not_captured).encode()]
+    assert sum("its name holds what looks like a credential" in line for line in taken.not_captured) == 3
+
+
 def test_hard_links_are_noted(tmp_path: Path) -> None:
     """Issue 5: two names of one file become two files."""
     write(tmp_path, {"a": "x"})

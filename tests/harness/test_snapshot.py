@@ -79,6 +79,32 @@ def test_nothing_secret_is_kept(tmp_path: Path) -> None:
     assert capture(back, Kept().keep, redactor()).fingerprint == captured.fingerprint
 
 
+def test_no_name_that_git_knows_keeps_a_credential(tmp_path: Path) -> None:
+    """SECURITY C: branches, tags and remotes are left out by their names; a repository with a file of such a name altogether."""
+    work = awkward(tmp_path)
+    git(work, "branch", "b-" + SECRET.decode())
+    git(work, "tag", "t-" + SECRET.decode())
+    git(work, "remote", "add", "r-" + SECRET.decode(), "https://host.example/x.git")
+    kept = Kept()
+    captured = capture(work, kept.keep, redactor())
+    assert captured.repository is not None
+    assert captured.repository.root is not None
+    assert "refs/heads/main" in [name for name, _ in captured.repository.root.refs]
+    assert SECRET not in kept.all
+    git(work, "checkout", "-q", "b-" + SECRET.decode())
+    assert (again := capture(work, kept.keep, redactor()).repository) is not None
+    assert again.root is not None
+    assert (again.root.branch, again.root.head) == (None, captured.repository.root.head)
+    write(work, {f"of-{SECRET.decode()}": "same"})
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "it")
+    git(work, "mv", "of-" + SECRET.decode(), "away")
+    last = capture(work, kept.keep, redactor())
+    assert last.repository is None or last.repository.root is None
+    assert "the git repository cannot be read: a file's name in its history holds what looks like a credential" in last.not_captured
+    assert SECRET not in kept.all
+
+
 def test_an_empty_repository_a_detached_head_and_none_at_all(tmp_path: Path) -> None:
     """Issue 5: every state a workspace can be in comes back as it was."""
     unborn, detached, plain = (tmp_path / name for name in ("unborn", "detached", "plain"))
