@@ -22,11 +22,12 @@ from secondtake.cassettes.exchange import Channel, Digest
 from secondtake.cassettes.outcomes import Conditions, Missed, Ran, answered_live, control, count, effects
 from secondtake.cassettes.stages import Staged
 from secondtake.cassettes.takes import Checked, Resources, Take
-from secondtake.cassettes.trees import changes, shown
+from secondtake.cassettes.trees import changes, shown, tree_of
 from secondtake.cassettes.trees import encode as encode_tree
 from secondtake.harness.acceptance.judging import judge
 from secondtake.harness.acceptance.scene import Floor, Scene
-from secondtake.harness.capturing import Captured, Snapshot
+from secondtake.harness.capturing import Captured, NotStaged, Snapshot
+from secondtake.harness.repository import ignored_folders
 from secondtake.harness.tracing import Source, Traced
 from secondtake.harness.walking import IGNORED, Limits
 
@@ -60,9 +61,21 @@ class Watched:
         self._began_with: set[Digest] = set()
         self.after: dict[Digest, bytes] = {}
         """Content that was not there before. What is kept can be read from the store only once it is written, which nobody waits for."""
-        clock_s = taking.stage.monotonic_s
-        self._snapshot = Snapshot(scene.work, self._keep, redactor, limits=LIMITS, clock_s=clock_s)
+        environ = taking.stage.environ
+        self._snapshot = Snapshot(
+            scene.work,
+            self._keep,
+            redactor,
+            limits=LIMITS,
+            clock_s=taking.stage.monotonic_s,
+            ignored=lambda: ignored_folders(scene.work, environ),
+        )
         self.start = self._snapshot.take()
+
+    @property
+    def left_out(self) -> frozenset[bytes]:
+        """Folders that git ignores, and that are not in the last tree since there were too many files."""
+        return self._snapshot.left_out
 
     def _keep(self, kind: str, content: bytes) -> Digest:
         if kind == TREE:
@@ -76,7 +89,7 @@ class Watched:
         return name
 
     def ended(self, redactor: Redactor) -> Captured:
-        """The workspace as the agent left it; of each file that changed, both contents are kept."""
+        """The workspace as the agent left it; of each file that changed, both contents are kept. Raises NotStaged, OSError."""
         self._keeping = True
         final = self._snapshot.take(redactor)
         with self._fixture.open_stage() as kept:
@@ -84,6 +97,13 @@ class Watched:
                 if change.before is not None and (content := content_in(kept, change.before)) is not None:
                     self._taking.writer.keep(BLOB, content)
         return final
+
+
+def without(tree: Tree, folders: frozenset[bytes]) -> Tree:
+    """The tree without what is in `folders`: what was not looked at again is not gone."""
+    if not folders:
+        return tree
+    return tree_of(one for one in tree.entries if not any(one.path == folder or one.path.startswith(folder + b"/") for folder in folders))
 
 
 def content_in(cassette: Cassette, entry: Entry) -> bytes | None:
@@ -102,6 +122,7 @@ class Collected:
 
     start: Tree
     final: Tree
+    """That of the start where `unseen` says why there is none."""
     stage: Staged
     traced: Traced
     log: tuple[Event, ...]
@@ -109,18 +130,24 @@ class Collected:
     """Requests of channels other than the model's that were answered live."""
     after: Mapping[Digest, bytes]
     """Content that files have now and none had before, by digest."""
+    unseen: str = ""
+    """Why the workspace could not be captured at the end: what the agent left is judged by commands only."""
 
 
 def collect(taking: Retaking, watched: Watched, redactor: Redactor, tracer: Tracer | None) -> Collected:
     """Read what the agent left. The proxy has stopped, nothing else acts in the workspace."""
-    final = watched.ended(redactor)
+    final, unseen = watched.start, ""
+    try:
+        final = watched.ended(redactor)
+    except (NotStaged, OSError) as error:
+        unseen = f"the workspace as the agent left it is not known: {error}"
     traced = tracer.result() if tracer is not None else UNTRACED
     if traced.source is Source.KERNEL:
         taking.writer.keep(EXEC, execs.encode(execs.redacted(traced.commands, redactor.text)))
     stage = Staged(
         workspace=digest_of(encode_tree(watched.start.tree)),
-        final=digest_of(encode_tree(final.tree)),
-        not_captured=final.not_captured,
+        final=None if unseen else digest_of(encode_tree(final.tree)),
+        not_captured=(unseen,) if unseen else final.not_captured,
         files=watched.start.cost.files,
         size_bytes=watched.start.cost.size_bytes,
         seconds=watched.start.cost.seconds + final.cost.seconds,
@@ -129,7 +156,8 @@ def collect(taking: Retaking, watched: Watched, redactor: Redactor, tracer: Trac
         exchanges = [kept.exchange(seq) for seq in sorted(row.seq for row in kept.rows)]
         log = tuple(events(iter(exchanges), contents(kept)))
         live = answered_live(exchanges)
-    return Collected(watched.start.tree, final.tree, stage, traced, log, live, watched.after)
+    start = watched.start.tree if unseen else without(watched.start.tree, watched.left_out)
+    return Collected(start, final.tree, stage, traced, log, live, watched.after, unseen)
 
 
 def resources(seen: Retaken, collected: Collected) -> Resources:
@@ -153,6 +181,7 @@ async def judged(
                 workspace=scene.work,
                 start=collected.start,
                 final=collected.final,
+                unseen=collected.unseen,
                 before=lambda entry: content_in(kept, entry),
                 after=lambda entry: _after(kept, collected, entry),
                 environ=acting.environment({}),
@@ -181,7 +210,7 @@ _OTHERWISE = frozenset({Layer.INSTRUCTIONS, Layer.MODEL})
 
 
 def surroundings(recorded: Envelope, now: Envelope, *, meant: frozenset[str] = frozenset()) -> tuple[Difference, ...]:
-    """What surrounds a take otherwise than the recording, or cannot be compared. `meant`: fields, as `LAYER.FIELD`, that it was to change."""
+    """What surrounds a take otherwise than the recording, or cannot be compared. `meant`: the `LAYER.FIELD`s it was to change."""
     return tuple(
         one
         for one in compare(recorded, now, source=FieldSource.MACHINE)
@@ -194,7 +223,7 @@ LEFT_OUT = frozenset({IGNORED, "cannot be read", "too deep"})
 
 
 def incomplete(start: Tree, not_captured: Iterable[str]) -> tuple[str, ...]:
-    """What of the recorded workspace a take cannot find as it was: files without their content or with placeholders in it, and what is not there."""
+    """What of the recorded workspace is not as it was in a take: files without content or with placeholders in it, what is not there."""
     lines = [line.rpartition(": ") for line in not_captured]
     gone = [path for path, _, reason in lines if reason in LEFT_OUT]
     return (*(shown(entry.path) for entry in start.entries if entry.note), *gone)

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 EVIDENCE_CHARACTERS = 400
 
 
+_OF_TREES = (DiffCheck, OnlyChangedCheck, UntouchedCheck, FileCheck, NoSecretsCheck, NoLockfileDriftCheck)
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One check with all that was found; `checked` is what a take keeps."""
@@ -95,6 +98,8 @@ class _Judging:
             return Said(None, f"it could not be judged: {error}")
 
     async def _one(self, check: AnyCheck) -> Said:
+        if self._scene.unseen and isinstance(check, _OF_TREES):
+            return Said(None, self._scene.unseen)
         match check:
             case CommandCheck():
                 return await self._repeated(check, lambda: self._command(check))

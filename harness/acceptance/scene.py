@@ -69,6 +69,8 @@ class Scene:
     """Its name, for commands."""
     inside: str | None = None
     """The workspace's path as commands see it, where the seal puts it elsewhere."""
+    unseen: str = ""
+    """Why `final` is not known; what is said of trees is then not judged."""
     monotonic_s: Callable[[], float] = time.monotonic
 
     @property

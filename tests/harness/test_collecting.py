@@ -16,6 +16,7 @@ from secondtake.harness.collecting import content_in, incomplete, surroundings
 from secondtake.harness.demo import CAREFUL
 from secondtake.harness.fixture import load
 from secondtake.harness.fixture.making import create
+from secondtake.harness.walking import Limits
 from tests.harness.retakes import NAME, scene
 from tests.harness.takes import CHECKS, Staged, staged, with_checks
 
@@ -33,7 +34,7 @@ def test_what_another_model_changes_is_no_difference_of_the_surroundings() -> No
 
 
 def test_what_one_side_does_not_know_is_no_difference_and_not_equal_either() -> None:
-    """DESIGN 6: an equal environment is claimed only where it is known; one program that was too slow to say its version changes nothing."""
+    """DESIGN 6: an equal environment is claimed only where it is known; one program too slow to say its version changes nothing."""
     (os,) = surroundings(envelope(environment={"os": "Linux"}), envelope())
     assert (os.name, os.comparable) == ("environment.os", False)
     recorded, now = {"git": "2.39", "go": "unknown"}, {"git": "unknown", "go": "1.19"}
@@ -102,5 +103,42 @@ def test_what_changed_is_judged_before_the_store_has_written_it(tmp_path: Path, 
             monkeypatch.setattr(Writer, "_write_later", at_the_end)
             taken = await made.take(CAREFUL)
             assert taken.take.outcome is Outcome.PASS, taken.take.reason
+
+    asyncio.run(whole())
+
+
+def test_a_workspace_that_is_too_large_in_the_end_is_judged_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 6: an agent that leaves more files than are captured costs its take a verdict on trees, not the take, nor the matrix."""
+    monkeypatch.setattr("secondtake.harness.collecting.LIMITS", Limits(files=40))
+    floods = "from pathlib import Path\nfor n in range(50): Path(f'new-{n}').touch()"
+
+    async def whole() -> None:
+        async with staged(tmp_path) as made:
+            taken = await made.take(CAREFUL, command=["python3", "-c", floods])
+            assert [check.held for check in taken.take.checks] == [True, False, None]
+            assert "it holds more than 40 files" in taken.take.checks[2].evidence
+            assert taken.take.final_tree == ""
+            with made.scene.stage.store.open(taken.name) as kept:
+                assert (stage := stage_in(kept)) is not None
+                assert stage.final is None
+
+    asyncio.run(whole())
+
+
+def test_what_git_ignores_may_grow_without_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 6: an agent that installs packages is judged by everything else, and what was ignored before is not taken for removed."""
+    monkeypatch.setattr("secondtake.harness.collecting.LIMITS", Limits(files=40))
+    installs = "from pathlib import Path; Path('packages').mkdir(exist_ok=True)\nfor n in range(50): Path(f'packages/{n}').touch()"
+
+    async def whole() -> None:
+        async with scene(tmp_path) as made:
+            work = made.workspace()
+            (work / ".gitignore").write_text("packages/\n")
+            (work / "packages").mkdir()
+            (work / "packages/old").touch()
+            await made.record()
+            with_checks(create(made.stage, "bill", recording=NAME, workspace=work).fixture)
+            taken = await Staged(made, load("bill", made.stage.store)).take(CAREFUL, command=["python3", "-c", installs])
+            assert [(check.held, check.evidence) for check in taken.take.checks][2] == (True, "nothing changed")
 
     asyncio.run(whole())
