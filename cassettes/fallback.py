@@ -6,16 +6,18 @@ Used only after content found nothing, and only for the channels that `Session` 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from secondtake.cassettes.catalogue import Catalogue
 from secondtake.cassettes.control import is_transient, question
 from secondtake.cassettes.derived import Derived
 from secondtake.cassettes.differences import Found, body_differences
-from secondtake.cassettes.exchange import Answered, Channel, Ending, Request
+from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Request
 from secondtake.cassettes.grants import form_of, grant
 from secondtake.cassettes.indexes import Kind, index_path, normal_name
-from secondtake.cassettes.match import meaning
+from secondtake.cassettes.match import PARTIAL, exact_key, meaning
+from secondtake.cassettes.memory import Row
 from secondtake.cassettes.misses import printable, shown_on_a_line
 from secondtake.cassettes.normalise import turns
 from secondtake.cassettes.recoding import readable
@@ -23,6 +25,32 @@ from secondtake.cassettes.served import Serve
 
 POSITIONS = 8
 """Unplayed calls that are looked at when a model call is placed by its position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """How a recorded request begins that was answered before it was whole, and what of it was kept."""
+
+    position: int
+    size_bytes: int
+    digest: Digest
+    next: bool
+    """Nothing else is left that was asked for the same way before it: the answer may be given as soon as so much has come."""
+
+
+def beginnings(catalogue: Catalogue, used: bytearray, request: Request) -> tuple[Beginning, ...]:
+    """Those of requests with this head that were not played yet, the shortest first."""
+    found = [position for position in catalogue.exact(exact_key(request, PARTIAL)) if not used[position]]
+    if not found:
+        return ()
+    rows = catalogue.rows
+    first = next(position for position, row in enumerate(rows) if not used[position] and _head(row) == _head(rows[found[0]]))
+    made = [Beginning(one, rows[one].request_size, rows[one].request_digest, one == first) for one in found]
+    return tuple(sorted(made, key=lambda one: (one.size_bytes, one.position)))
+
+
+def _head(row: Row) -> tuple[str, str, str, int, bytes]:
+    return row.method, row.scheme, row.host, row.port, row.path
 
 
 BY_ENDPOINT = frozenset((Channel.AUTH, Channel.CONTROL, Channel.TELEMETRY))

@@ -5,13 +5,14 @@ Representation: `Range` of a GET, the ranking of `Accept` where it names a media
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 from secondtake.cassettes import content as codings
 from secondtake.cassettes.canonical import Document, canonical_target, document, media_type, split_target
 from secondtake.cassettes.errors import TooLarge
-from secondtake.cassettes.exchange import EMPTY, Digest, Fields, Keys, Request
+from secondtake.cassettes.exchange import EMPTY, Body, Digest, Fields, Keys, Request
 from secondtake.cassettes.negotiation import ranking
 from secondtake.cassettes.normalise import NO_ALIASES, Aliases, Rule, Subject, body_form, format_of, normalised, rules_version
 from secondtake.cassettes.placeholder import collapse
@@ -95,6 +96,15 @@ def normal_key(
     elif content:
         mix.update(body_form(meaning(request, content, rules), aliases))
     return mix.digest()
+
+
+PARTIAL = Digest("partial")
+"""Stands for the digest of a body that never became whole, because its request was answered before."""
+
+
+def partial_keys(request: Request, keys: Callable[[Request, bytes | None], Keys]) -> Keys:
+    """Both keys of such a request: by all but its body. How much of that there is, and its digest, stand in `request.body`."""
+    return keys(replace(request, body=Body(PARTIAL, request.body.size_bytes)), None)
 
 
 def request_keys(

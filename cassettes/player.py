@@ -22,7 +22,7 @@ from secondtake.cassettes.derive import conditional, derive, same_form, still_ho
 from secondtake.cassettes.derived import Derived
 from secondtake.cassettes.dialogues import Dialogues
 from secondtake.cassettes.exchange import Answered, Channel, Digest, Ending, Fields, Request, Side
-from secondtake.cassettes.fallback import BY_ENDPOINT, by_endpoint, by_position, known_index
+from secondtake.cassettes.fallback import BY_ENDPOINT, Beginning, beginnings, by_endpoint, by_position, known_index
 from secondtake.cassettes.match import exact_key, normal_key
 from secondtake.cassettes.mcp_streams import Moment, is_held, moments
 from secondtake.cassettes.memory import Recorded, Row
@@ -118,6 +118,29 @@ class Session:
         assert search.compared is not None
         self._player.on_answer(search.compared, search.content, found)
         return found
+
+    def beginnings(self, request: Request) -> tuple[Beginning, ...]:
+        """How requests with this head began that were answered before they were whole."""
+        redactor = self._player.redactor
+        found = beginnings(self._catalogue, self._used, request)
+        if not found and redactor is not None and b"?" in request.path:
+            found = beginnings(self._catalogue, self._used, redactor.request(request)[0])
+        return found
+
+    def begins(self, request: Request, beginning: Beginning, live: Live) -> bool:
+        """Whether a request of whose body `live` is just as much begins so."""
+        digest = live.digest
+        if digest != beginning.digest and live.content:
+            digest = self._redacted(request, live, _Search())[2]
+        return digest == beginning.digest and not self._used[beginning.position]
+
+    def begun(self, request: Request, beginning: Beginning, live: Live) -> Serve | None:
+        """The answer to a request that begins so; None where it does not."""
+        return self.given(request, beginning) if self.begins(request, beginning, live) else None
+
+    def given(self, request: Request, beginning: Beginning) -> Serve | None:
+        """The answer that was given to what began so; None where this client must not get it."""
+        return self._from((beginning.position,), request, Answered.EXACT, _Search())
 
     def _hear(self, served: Serve, live: Live) -> None:
         """A message to an MCP server is there: what its streams say after it may be said."""

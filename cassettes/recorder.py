@@ -30,6 +30,7 @@ from secondtake.cassettes.exchange import (
     Request,
     Side,
 )
+from secondtake.cassettes.match import partial_keys
 from secondtake.cassettes.message import Message, State
 from secondtake.cassettes.records import End, Head, Record
 from secondtake.cassettes.redact import RedactedBody, Redactor
@@ -107,6 +108,7 @@ class Recording:
         self._notes: list[str] = []
         self._details: dict[str, object] = {}
         self._redactions: list[Redaction] = []
+        self._partial = False
         self._over = False
 
     # ---- the request ----
@@ -136,6 +138,13 @@ class Recording:
         self._details["request_ended_us"] = offset_us
         if not message.streaming and self._channel is not Channel.AUTH:
             self._early = self._redacted(message, Side.REQUEST)
+        return ()
+
+    def partial(self) -> tuple[Record, ...]:
+        """It was answered before it was whole, and nothing more of it comes: it is known by how it begins."""
+        self._living()
+        self._partial = True
+        self._details["request_partial"] = True
         return ()
 
     # ---- the answer ----
@@ -331,7 +340,7 @@ class Recording:
 
     def _matched_by(self, request: Request, content: bytes | None) -> Keys | None:
         try:
-            return self._keys(request, content)
+            return partial_keys(request, self._keys) if self._partial else self._keys(request, content)
         except Exception as error:  # noqa: BLE001  # one exchange our code cannot read is kept all the same (T-L6)
             self._note_failure("keys", error)
             return None

@@ -31,6 +31,7 @@ from mitmproxy.proxy.layers.http._events import (
 )
 from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyReader
 
+from secondtake.proxy import early
 from secondtake.proxy.arrival import Whole
 from secondtake.proxy.commands import Abort, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import Delimiter, values
@@ -110,9 +111,14 @@ class ClientSide(Http1Server):
         self.reading = False
         self.more = False
         """A next request is in the buffer, for the frame that reads."""
+        self.unread = self.seen = 0
+        """Bytes of a request that was answered before it was whole: read off since, and up to when it was last looked."""
 
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
         """Read however many requests came at once in one frame, not in one for each."""
+        if isinstance(event, events.Wakeup):
+            yield from self.look_again()
+            return
         if self.reading or not isinstance(event, events.DataReceived):
             yield from super()._handle_event(event)
             return
@@ -221,6 +227,34 @@ class ClientSide(Http1Server):
         if isinstance(event, events.ConnectionClosed):
             yield ReceiveHttp(RequestProtocolError(self.stream_id, "client left", ErrorCode.CLIENT_DISCONNECTED))
 
+    def read_off(self, event: events.Event) -> layer.CommandGenerator[None]:
+        """Read the rest of such a request off the connection, so that the next can be told from it; nobody wants it any more."""
+        try:
+            found = self.body_reader(self.buf) if isinstance(event, events.DataReceived) else self.body_reader.read_eof()
+            while isinstance(found, h11.Data):
+                self.unread += len(found.data)
+                found = self.body_reader(self.buf)
+        except h11.ProtocolError:
+            yield from self.leave()
+            return
+        if found is not None:
+            yield from self.mark_done(request=True)
+        elif self.unread > early.MOST_BYTES:
+            yield from self.leave()
+
+    def look_again(self) -> layer.CommandGenerator[None]:
+        """Close once nothing more of it comes."""
+        if self.state == self.read_off:
+            idle, self.seen = self.unread == self.seen, self.unread
+            if idle:
+                yield from self.leave()
+            else:
+                yield commands.RequestWakeup(early.IDLE_S)
+
+    def leave(self) -> layer.CommandGenerator[None]:
+        self.state = self.done
+        yield commands.CloseConnection(self.conn)
+
     def answering(self) -> bool:
         """Whether the request that came is whole, and its answer is not."""
         return self.request_done and self.state == self.wait
@@ -232,8 +266,11 @@ class ClientSide(Http1Server):
     def mark_done(self, *, request: bool = False, response: bool = False) -> layer.CommandGenerator[None]:
         self.request_done = self.request_done or request
         self.response_done = self.response_done or response
-        if self.response_done and (self.close_after or not self.request_done):
-            # A final answer before the request is whole: what else of it arrives cannot be told from a next request.
+        if self.response_done and not self.request_done and not self.upgraded and self.delimiter is not Delimiter.CLOSE:
+            # Answered before it was whole. Closing now would reset the connection, and with it the answer.
+            self.state, self.unread, self.seen = self.read_off, 0, 0
+            yield commands.RequestWakeup(early.IDLE_S)
+        elif self.response_done and (self.close_after or not self.request_done):
             self.state = self.done
             yield commands.CloseConnection(self.conn)
         elif self.response_done:

@@ -6,7 +6,7 @@ acknowledged means kept (DESIGN 4).
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mitmproxy import http
@@ -19,7 +19,6 @@ from mitmproxy.proxy.layers.http._events import (
     RequestData,
     RequestEndOfMessage,
     RequestHeaders,
-    RequestProtocolError,
     RequestTrailers,
     ResponseData,
     ResponseEndOfMessage,
@@ -31,17 +30,9 @@ from mitmproxy.proxy.layers.http._events import (
 from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request
 from secondtake.proxy import local
 from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
-from secondtake.proxy.framing import (
-    HTTP_1_0,
-    HTTP_1_1,
-    Delimiter,
-    content_length,
-    frame_response,
-    tokens,
-    values,
-    without_body,
-)
-from secondtake.proxy.http1 import UNREADABLE
+from secondtake.proxy.early import Rest, cancel
+from secondtake.proxy.failures import explain
+from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, Delimiter, content_length, frame_response, tokens, values, without_body
 from secondtake.proxy.retake import Listener, details
 from secondtake.proxy.tape import Tape
 from secondtake.proxy.taps import Tap, keeps_messages
@@ -61,15 +52,8 @@ DRAIN_BYTES = 16 * 1024 * 1024
 BEHIND_BYTES = 1024 * 1024
 """An HTTP/2 client with more than this waiting for its window makes upstream reading pause."""
 
-MESSAGE_CHARACTERS = 600
-"""How much of what went wrong is told."""
-
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
 """RFC 9110 9.2.2: may be sent again on a new connection when the reused one was closed without a byte of answer."""
-
-
-_REFUSED_CONNECT = re.compile(r"refused HTTP CONNECT request: ([0-9]{3})")
-"""How mitmproxy words what a chained proxy answered."""
 
 
 class LivePart:
@@ -86,10 +70,12 @@ class LivePart:
         self.tape = tape or stream.wire.tape(request, channel, stream.handler)
         stream.wire.counted(channel, Answered.LIVE)
         self.route = stream.wire.route(request, stream.parent.connect)
-        self.sent_up = 0
         self.request_over = False
+        self.rest: Rest | None = None
+        """It was answered before it was whole, and what is still coming is only kept."""
         self.answer: Answer | None = None
         self.delimiter = Delimiter.NONE
+        self.trailers_up: Fields = ()
         self.trailers: Fields = ()
         self.remaining: int | None = None
         """Bytes to come until a declared length is complete."""
@@ -155,13 +141,11 @@ class LivePart:
     def request_data(self, data: bytes) -> Commands:
         if self.tape.ended is not None:
             return
-        if self.upgraded:
-            yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
-            (self.tap or self.tape).request_piece(data)
+        if self.rest is not None:
+            yield from self.rest.piece(data)
             return
-        self.sent_up += len(data)
         yield from self.stream.to_origin(RequestData(self.stream.stream_id, data))
-        self.tape.request_piece(data)
+        (self.tap or self.tape).request_piece(data)
 
     def resume(self, content: bytes) -> Commands:
         """Send a request that was read whole before: another model's, in a retake."""
@@ -173,11 +157,9 @@ class LivePart:
             yield from self.stream.to_origin(RequestEndOfMessage(self.stream.stream_id))
 
     def request_trailers(self, trailers: Fields) -> Commands:
-        if self.tape.ended is None:
-            self.trailers_up = trailers
+        self.trailers_up = trailers
+        if self.tape.ended is None and self.rest is None:
             yield from self.stream.to_origin(RequestTrailers(self.stream.stream_id, http.Headers(trailers)))
-
-    trailers_up: Fields = ()
 
     def request_end(self) -> Commands:
         if self.tape.ended is not None:
@@ -188,12 +170,26 @@ class LivePart:
         self.request_over = True
         if not tokens(self.request.fields, b"upgrade"):  # else what follows a 101 still belongs to it
             self.tape.request_end(self.trailers_up)
-        yield from self.stream.to_origin(RequestEndOfMessage(self.stream.stream_id))
+        if self.rest is not None:
+            yield from self.rest.conclude(whole=True)
+        else:
+            yield from self.stream.to_origin(RequestEndOfMessage(self.stream.stream_id))
+
+    def when_whole(self, then: Callable[[], Commands]) -> Commands:
+        """Do `then` when the request is whole, or no more of it is waited for."""
+        if self.request_over:
+            yield from then()
+            return
+        self.rest = Rest(self.tape, self.stream.wire.now_us, then)
+        if tokens(self.request.fields, b"expect") and not self.tape.continued:
+            yield from self.rest.conclude(whole=False)
+        else:
+            yield from self.rest.wait()
 
     # -- the answer ----------------------------------------------------------------------------------------------------
 
     def upstream(self, event: HttpEvent) -> Commands:
-        if self.tape.ended is not None:
+        if self.tape.ended is not None or self.rest is not None:
             return
         if isinstance(event, ResponseData):
             yield from self.response_data(event.data)
@@ -263,7 +259,6 @@ class LivePart:
 
     def response_end(self) -> Commands:
         """All is here: commit, then let the client have its end."""
-        stream = self.stream
         if self.switching:
             self.switching = False
             return
@@ -272,15 +267,20 @@ class LivePart:
             return
         if self.trailers:
             self.tape.response_trailers(self.trailers)
-        unfinished = not self.request_over
-        yield from self.over(Ending.COMPLETE, note="answered before the request was whole" if unfinished else None)
+        if not self.request_over:
+            self.tape.note("answered before the request was whole")
+            yield from cancel(self.stream)
+        yield from self.when_whole(self.answered)
+
+    def answered(self) -> Commands:
+        """Commit, and end the client's message."""
+        stream = self.stream
+        yield from self.over(Ending.COMPLETE)
         for event in self.held:
             yield from stream.to_client(event)
         if self.trailers:
             yield from stream.to_client(ResponseTrailers(stream.stream_id, http.Headers(self.trailers)))
         yield from stream.to_client(ResponseEndOfMessage(stream.stream_id))
-        if unfinished:
-            yield from stream.to_origin(RequestProtocolError(stream.stream_id, "answered early", ErrorCode.CANCEL))
         yield from stream.finish()
 
     def over(self, how: Ending, *, note: str | None = None) -> Commands:
@@ -308,36 +308,33 @@ class LivePart:
                 return
             yield from self.failed(event.message)
             return
-        ending = Ending.RESET
-        if self.left:
-            ending = Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT
-        yield from self.over(ending, note=f"upstream: {event.message}")
-        for held in self.held:
-            yield from stream.to_client(held)
-        yield from stream.to_client(ResponseAbort(stream.stream_id))
-        yield from stream.finish()
+        broken = Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT
+        ending = broken if self.left else Ending.RESET
+
+        def cut() -> Commands:
+            yield from self.over(ending, note=f"upstream: {event.message}")
+            for held in self.held:
+                yield from stream.to_client(held)
+            yield from stream.to_client(ResponseAbort(stream.stream_id))
+            yield from stream.finish()
+
+        yield from self.when_whole(cut)
 
     def failed(self, message: str) -> Commands:
         """No answer came: ours is a 502, kept as synthetic, and played as such."""
         stream, wire = self.stream, self.stream.wire
-        unreadable = message.startswith(UNREADABLE)
-        if self.route.proxy is not None and (refused := _REFUSED_CONNECT.search(message)) is not None:
-            message = self.route.proxy.explain(int(refused[1]), *self.route.address)
-        message = " ".join(wire.redactor.text(message).split())[:MESSAGE_CHARACTERS]  # it may quote what the origin sent
+        message, ending = explain(message, self.route, wire.redactor)
         answer = wire.refusals.unreachable(self.request, message)
-        ending = Ending.REFUSED
-        if "certificate" in message.lower() or "tls" in message.lower():
-            ending = Ending.TLS_FAILED
-        elif "within" in message or "timed out" in message.lower():
-            ending = Ending.TIMEOUT
-        elif unreadable or message == "server closed connection" or "reset" in message:
-            ending = Ending.RESET
         self.tape.response_head(Answer(answer.status, b"", HTTP_1_1, answer.fields, offset_us=self.tape.offset_us, synthetic=True))
         self.tape.response_piece(answer.body)
-        yield from self.over(ending, note=f"error: {message}")
         wire.unreachable(self.request, message)
-        yield from local.send(stream, answer)
-        yield from stream.finish()
+
+        def told() -> Commands:
+            yield from self.over(ending, note=f"error: {message}")
+            yield from local.send(stream, answer)
+            yield from stream.finish()
+
+        yield from self.when_whole(told)
 
     def client_left(self, message: str) -> Commands:
         """Go on without the client, within bounds; a request that never became whole ends here."""
@@ -348,9 +345,12 @@ class LivePart:
         if self.upgraded:
             yield from self.upgrade_over(Ending.CLIENT_LEFT)
             return
+        if self.rest is not None:
+            yield from self.rest.conclude(whole=self.request_over)
+            return
         if not self.request_over:
             yield from self.over(Ending.CLIENT_LEFT, note="the client left before its request was whole")
-            yield from self.cancel_upstream()
+            yield from cancel(self.stream)
             yield from stream.finish()
             return
         self.left = True
@@ -358,18 +358,16 @@ class LivePart:
         yield commands.RequestWakeup(DRAIN_S)
 
     def wakeup(self) -> Commands:
-        if self.left and self.tape.ended is None:
+        if self.rest is not None:
+            yield from self.rest.wakeup()
+        elif self.left and self.tape.ended is None:
             yield from self.give_up()
 
     def give_up(self) -> Commands:
         """The bounds of reading on are reached."""
         yield from self.over(Ending.COMPLETE if self.tail.finished else Ending.CLIENT_LEFT)
-        yield from self.cancel_upstream()
+        yield from cancel(self.stream)
         yield from self.stream.finish()
-
-    def cancel_upstream(self) -> Commands:
-        if self.stream.context.server in self.stream.parent.connections:
-            yield from self.stream.to_origin(RequestProtocolError(self.stream.stream_id, "client left", ErrorCode.CLIENT_DISCONNECTED))
 
     # -- upgrades ------------------------------------------------------------------------------------------------------
 
@@ -392,5 +390,5 @@ class LivePart:
             yield from stream.to_client(ResponseAbort(stream.stream_id))
         else:
             yield from stream.to_client(ResponseProtocolError(stream.stream_id, "upgrade over", ErrorCode.PASSTHROUGH_CLOSE))
-        yield from self.cancel_upstream()
+        yield from cancel(self.stream)
         yield from self.stream.finish()

@@ -56,6 +56,8 @@ class Tape:
         self._done = done
         self.ended: Ending | None = None
         self.seq = recording.seq
+        self.continued = False
+        """The client was given leave to send what it asked leave for."""
 
     @property
     def offset_us(self) -> int:
@@ -82,15 +84,19 @@ class Tape:
                 self._recording.reclassify(channel, adapter)
         self._keep(self._recording.request_end(trailers, self.offset_us))
 
-    def collected(self, content: bytes, adapter: str | None = None) -> None:
-        """The whole request at once, where it was read before it was decided about."""
+    def collected(self, content: bytes, adapter: str | None = None, *, whole: bool = True) -> None:
+        """The request at once, where it was read before it was decided about: all of it, unless not `whole`."""
         if content:
             self.request_piece(content)
-        self.request_end()
+        if whole:
+            self.request_end()
+        else:
+            self.partial()
         if adapter is not None:
             self._recording.reclassify(Channel.MODEL, adapter)
 
     def interim(self, interim: Interim) -> None:
+        self.continued = self.continued or interim.status == 100
         self._keep(self._recording.interim(interim))
 
     def response_head(self, answer: Answer) -> None:
@@ -118,6 +124,10 @@ class Tape:
     def reads_as(self, adapter: str) -> None:
         """The wire format of a model's socket, known from what is said on it."""
         self._recording.reclassify(Channel.MODEL, adapter)
+
+    def partial(self) -> None:
+        """No more of the request will come: it was answered before it was whole."""
+        self._recording.partial()
 
     def forwarded(self, rule: str) -> None:
         self._recording.forwarded(rule)

@@ -26,6 +26,7 @@ from secondtake.cassettes.exchange import (
     Request,
     Side,
 )
+from secondtake.cassettes.match import request_keys
 from secondtake.cassettes.message import State
 from secondtake.cassettes.needles import Hit, Needles
 from secondtake.cassettes.recorder import FORWARDED_RULES, TABLE, Event, OutOfOrder, Recording
@@ -242,6 +243,26 @@ def test_an_answer_may_come_before_the_request_ended() -> None:
     one.request_end((), 5)
     end = last(one.end(Ending.COMPLETE, 6))
     assert sorted(end.bodies.values()) == [b"12", b"ab"]
+
+
+def test_a_request_that_never_became_whole_is_known_by_its_head() -> None:
+    """Issue 2: what had come is kept, and the keys say nothing of it: a later one may have sent more when it was answered."""
+    ends = []
+    for sent in (b"one", b"one and two"):
+        made = recording(key=request_keys)
+        made.request_head(REQUEST, Channel.WEB)
+        made.request_piece(sent, 1)
+        made.response_head(ANSWER)
+        made.partial()
+        ends.append(last(made.end(Ending.COMPLETE, 2)).exchange)
+    assert ends[0].keys == ends[1].keys
+    assert [end.request.body.size_bytes for end in ends] == [3, 11]
+    assert [end.details["request_partial"] for end in ends] == [True, True]
+    whole = recording(key=request_keys)
+    whole.request_head(REQUEST, Channel.WEB)
+    whole.request_piece(b"one", 1)
+    whole.request_end((), 1)
+    assert last(whole.end(Ending.COMPLETE, 2)).exchange.keys != ends[0].keys
 
 
 def test_nothing_came_back() -> None:

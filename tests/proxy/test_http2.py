@@ -97,6 +97,12 @@ ANSWERS: dict[bytes, Answer] = {
 }
 
 
+def refuse(connection: h2.connection.H2Connection, stream: int) -> None:
+    """A final answer while the request is under way."""
+    connection.send_headers(stream, [(b":status", b"413")])
+    connection.send_data(stream, b"no", end_stream=True)
+
+
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, go_on: asyncio.Event | None = None) -> None:
     """One HTTP/2 connection. With `go_on`, what is sent to /stuck is given no window until it is set."""
     connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding=False))
@@ -121,6 +127,8 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, go_o
                 if isinstance(event, h2.events.RequestReceived):
                     heads[event.stream_id] = [(bytes(name), bytes(value)) for name, value in event.headers]
                     bodies[event.stream_id] = b""
+                    if dict(heads[event.stream_id])[b":path"] == b"/early":
+                        refuse(connection, event.stream_id)
                 elif isinstance(event, h2.events.DataReceived):
                     if go_on is None or dict(heads[event.stream_id])[b":path"] != b"/stuck":
                         bodies[event.stream_id] += event.data
