@@ -1,8 +1,7 @@
-"""How a body is kept in the journal: as it is, compressed, or as splices of an earlier body of the same conversation.
+"""How a body is kept in the journal: as it is, compressed, as ranges of a strand's text, or, in format 1.0, as splices of an earlier one.
 
-An agent sends its whole transcript with every turn. So a body is looked at as an earlier one with a few ranges replaced (`Splice`); what
-replaces them is compressed with the first body of the chain as zstd's raw-content dictionary. Decoding starts at that first body and
-splices its way up; the estimated cost of that is bounded (limits.DECODE_COST_US), not the number of steps.
+An agent sends its whole transcript with every turn. What of it is new is added to a text that the bodies of one conversation share
+(strands.py), and a body is a list of ranges of that text. How bodies come into strands: bodies.py.
 """
 
 from __future__ import annotations
@@ -16,21 +15,12 @@ from typing import NamedTuple
 
 import zstandard
 
-from secondtake.cassettes import journal, splices
+from secondtake.cassettes import journal, splices, strands
 from secondtake.cassettes.digest import digest_of, raw
 from secondtake.cassettes.errors import Corrupt
 from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.journal import Place
-from secondtake.cassettes.limits import (
-    BLOCK_BYTES,
-    COMPRESSES_BELOW,
-    DECODE_COST_US,
-    DELTA_BODY_BYTES,
-    DELTA_MEMORY_BYTES,
-    FRAME_DICTIONARY_BYTES,
-    OBJECT_BYTES,
-    RECORD_BYTES,
-)
+from secondtake.cassettes.limits import BLOCK_BYTES, COMPRESSES_BELOW, RECORD_BYTES
 from secondtake.cassettes.splices import Splice
 
 
@@ -40,6 +30,8 @@ class Encoding(IntEnum):
     PLAIN = 0
     ZSTD = 1
     DELTA = 2
+    """Written by format 1.0 only."""
+    STRAND = 3
 
 
 class Encoded(NamedTuple):
@@ -50,11 +42,18 @@ class Encoded(NamedTuple):
     encoding: Encoding
     data: bytes
     base: Place | None = None
+    """What a delta replaces ranges of; the frame before in a strand."""
     splices: tuple[Splice, ...] = ()
+    text_bytes: int = 0
+    """What a frame adds to its strand's text, the table included."""
+    table_bytes: int = 0
 
 
 _FIXED = struct.Struct("<32sBI")
 _BASE = struct.Struct("<QIH")
+_STRAND = struct.Struct("<QIII")
+_LINK = struct.Struct("<BIQIII")
+_NAME_BYTES = 32
 
 
 def pack(body: Encoded) -> bytes:
@@ -62,8 +61,35 @@ def pack(body: Encoded) -> bytes:
     fixed = _FIXED.pack(raw(body.digest), body.encoding, body.size_bytes)
     if body.base is None:
         return fixed + body.data
+    if body.encoding is Encoding.STRAND:
+        return b"".join((fixed, _STRAND.pack(*body.base, body.text_bytes, body.table_bytes), body.data))
     table = splices.pack(body.splices)
     return fixed + _BASE.pack(body.base.offset, body.base.length, len(table)) + table + body.data
+
+
+type Link = tuple[int, int, int, int, int, bytes]
+"""A frame of a strand without its body's name: the body's size; offset and length of the frame before; bytes added to the text, those of
+the table among them; the blocks. A bare tuple: a hundred are made to decode one body."""
+
+
+def unpack_link(payload: bytes) -> Link | None:
+    """A body frame's payload as part of a strand; None when it is none. Raises Corrupt."""
+    try:
+        how, size, offset, length, text, table = _LINK.unpack_from(payload, _NAME_BYTES)
+    except struct.error as error:
+        if payload[_NAME_BYTES : _NAME_BYTES + 1] != _STRAND_MARK:
+            return None
+        raise Corrupt(f"a body frame is not one: {error}") from error
+    if how != _STRAND_NUMBER:
+        return None
+    if not table <= text <= RECORD_BYTES >= size:
+        raise Corrupt(f"a body frame claims {size} bytes, {text} of a strand and {table} of a table")
+    return size, offset, length, text, table, payload[_LINK_BYTES:]
+
+
+_STRAND_NUMBER = int(Encoding.STRAND)
+_STRAND_MARK = bytes([Encoding.STRAND])
+_LINK_BYTES = _NAME_BYTES + _LINK.size
 
 
 def unpack(payload: bytes) -> Encoded:
@@ -73,6 +99,11 @@ def unpack(payload: bytes) -> Encoded:
         how = Encoding(encoding)
         if size > RECORD_BYTES:
             raise Corrupt(f"a body frame claims {size} bytes")
+        if how is Encoding.STRAND:
+            link = unpack_link(payload)
+            assert link is not None
+            size, offset, length, text, of_table, blocks = link
+            return Encoded(Digest(name.hex()), size, how, blocks, Place(offset, length), (), text, of_table)
         if how is not Encoding.DELTA:
             return Encoded(Digest(name.hex()), size, how, payload[_FIXED.size :])
         offset, length, table_bytes = _BASE.unpack_from(payload, _FIXED.size)
@@ -83,168 +114,6 @@ def unpack(payload: bytes) -> Encoded:
     if len(table) < table_bytes:
         raise Corrupt("a body frame's splices are cut short")
     return Encoded(Digest(name.hex()), size, how, payload[start + table_bytes :], Place(offset, length), splices.unpack(table))
-
-
-@dataclass(slots=True)
-class _Known:
-    """A body that a later one may be a delta against."""
-
-    place: Place
-    data: bytes
-    cost_us: float
-    root: Place
-    head: bool
-    """Cheap to decode: the chain's first body, or one that was built on a head because the chain had become too costly."""
-
-
-@dataclass(slots=True)
-class BodyEncoder:
-    """Encodes the bodies of one recording, in order. Deterministic: the same bodies in the same order give the same bytes."""
-
-    _conversations: OrderedDict[str, list[_Known]] = field(default_factory=OrderedDict)
-    _held_bytes: int = 0
-    _plain: zstandard.ZstdCompressor = field(default_factory=lambda: zstandard.ZstdCompressor(level=journal.LEVEL, write_content_size=True))
-    _quick: zstandard.ZstdCompressor = field(default_factory=lambda: zstandard.ZstdCompressor(level=1))
-    _roots: dict[int, tuple[bytes, int]] = field(default_factory=dict)
-    """By place, the first body of a chain, and how many bodies that are held are of that chain."""
-    _compressors: OrderedDict[int, zstandard.ZstdCompressor] = field(default_factory=OrderedDict)
-    """Of the roots used last. Each holds tables of some 40 KB, whatever the size of its body."""
-
-    PER_CONVERSATION = 12
-    CONVERSATIONS = 1024
-    """Each path is one: of very many, the oldest are forgotten, however small their bodies."""
-    ROOTS = 16
-    ROOM = 0.75
-    """A new head must leave a quarter of the bound to the chain it starts."""
-    UNLIKE = 4
-    """After so many large bodies that share little, the search is given up."""
-
-    def encode(self, digest: Digest, data: bytes, conversation: str) -> tuple[Encoded, _Known | None] | None:
-        """The frame payload for `data`, and what to `remember` once it has its place; None when it should be a file of its own."""
-        chosen = self._base(data, conversation) if 64 <= len(data) <= DELTA_BODY_BYTES else None
-        if chosen is not None:
-            base, made, head = chosen
-            literal = splices.literals(data, made)
-            packed = self._compressor(base.root).compress(literal) if literal else b""
-            encoded = Encoded(digest, len(data), Encoding.DELTA, packed, base.place, made)
-            cost = base.cost_us + cost_of(len(literal), len(data), len(made), len(packed))
-            return encoded, _Known(base.place, data, cost, base.root, head)
-        if len(data) >= OBJECT_BYTES and not self._compresses(data):
-            return None
-        packed = self._plain.compress(data) if len(data) >= 64 else data
-        if len(packed) < len(data):
-            encoded = Encoded(digest, len(data), Encoding.ZSTD, packed)
-        else:
-            encoded = Encoded(digest, len(data), Encoding.PLAIN, data)
-        full = Place(0, 0)
-        if not 64 <= len(data) <= DELTA_BODY_BYTES:
-            return encoded, None
-        return encoded, _Known(full, data, cost_of(len(data), len(data), 0, len(packed)), full, True)
-
-    def _compresses(self, data: bytes) -> bool:
-        return compresses(data, self._quick)
-
-    def _base(self, data: bytes, conversation: str) -> tuple[_Known, tuple[Splice, ...], bool] | None:
-        """The earlier body to build on: the one most like `data` whose chain leaves room, else any that is within the bound."""
-        known = self._conversations.get(conversation)
-        if not known:
-            return None
-        bound = max(DECODE_COST_US, BOUND_OVER_FULL * cost_of(len(data), len(data), 0))
-        fitting: list[tuple[int, _Known, tuple[Splice, ...]]] = []
-        unlike = 0
-        full = False
-        for one in reversed(known):
-            if full and not one.head:
-                continue
-            made = splices.between(one.data, data)
-            literal_bytes = sum(splice.size for splice in made)
-            if literal_bytes * 4 > len(data) * 3 and len(data) > 64 * 1024:
-                unlike += 1
-                if unlike == self.UNLIKE:
-                    break
-                continue
-            grown = literal_bytes <= max(len(data) - len(one.data), 0) + 1024
-            cost = one.cost_us + cost_of(literal_bytes, len(data), len(made))
-            if cost <= bound * (self.ROOM if full else 1):
-                if grown:
-                    return one, made, full
-                fitting.append((literal_bytes, one, made))
-            elif grown:
-                # The next step of this conversation would make the chain too costly: from here on only a head will do, which starts
-                # a cheap chain again at the price of keeping once more what came since that head.
-                full = True
-        if not fitting:
-            return None
-        _, one, made = min(fitting, key=lambda fit: fit[0])
-        return one, made, full
-
-    def _compressor(self, root: Place) -> zstandard.ZstdCompressor:
-        compressor = self._compressors.get(root.offset)
-        if compressor is None:
-            compressor = self._compressors[root.offset] = journal.dictionary_compressor(self._roots[root.offset][0])
-            if len(self._compressors) > self.ROOTS:
-                self._compressors.popitem(last=False)
-        self._compressors.move_to_end(root.offset)
-        return compressor
-
-    def remember(self, known: _Known, place: Place, conversation: str) -> None:
-        """`known` was written at `place`: later bodies of `conversation` may build on it."""
-        if known.root.length == 0:
-            known.root = place
-        first, held = self._roots.get(known.root.offset, (known.data[:FRAME_DICTIONARY_BYTES], 0))
-        self._roots[known.root.offset] = (first, held + 1)
-        known.place = place
-        bodies = self._conversations.setdefault(conversation, [])
-        self._conversations.move_to_end(conversation)
-        bodies.append(known)
-        self._held_bytes += len(known.data)
-        if len(bodies) > self.PER_CONVERSATION:
-            self._forget(bodies, self._least_useful(bodies))
-        while self._held_bytes > DELTA_MEMORY_BYTES or len(self._conversations) > self.CONVERSATIONS:
-            oldest = next(iter(self._conversations))
-            bodies = self._conversations[oldest]
-            self._forget(bodies, 0)
-            if not bodies:
-                del self._conversations[oldest]
-
-    def _forget(self, bodies: list[_Known], position: int) -> None:
-        gone = bodies.pop(position)
-        self._held_bytes -= len(gone.data)
-        first, held = self._roots.pop(gone.root.offset)
-        if held > 1:
-            self._roots[gone.root.offset] = (first, held - 1)
-        else:
-            self._compressors.pop(gone.root.offset, None)
-
-    @staticmethod
-    def _least_useful(bodies: list[_Known]) -> int:
-        """The oldest body that is neither the newest of its chain nor one of the two latest heads of it."""
-        newest: set[int] = set()
-        heads: dict[int, int] = {}
-        spare = 0
-        for position in range(len(bodies) - 1, -1, -1):
-            one = bodies[position]
-            root = one.root.offset
-            if one.head and heads.get(root, 0) < 2:
-                heads[root] = heads.get(root, 0) + 1
-            elif root in newest:
-                spare = position
-            newest.add(root)
-        return spare
-
-
-BOUND_OVER_FULL = 1.5
-"""A body that costs much by itself may cost this many times as much through a chain."""
-
-
-def cost_of(literal_bytes: int, size: int, count: int, packed_bytes: int | None = None) -> float:
-    """Estimated microseconds for one step of a chain: read a frame, decompress the literals, move what stands behind each splice.
-
-    Measured on a 2 GHz core: 12 us a frame, 450 bytes of compressed and 4,000 bytes of plain text a microsecond, a splice in the
-    middle of a body moves half of it.
-    """
-    packed = literal_bytes * 0.35 if packed_bytes is None else packed_bytes
-    return 12 + packed / 450 + literal_bytes / 4_000 + count * (0.5 + size / 40_000)
 
 
 def compresses(data: bytes, compressor: zstandard.ZstdCompressor) -> bool:
@@ -261,11 +130,23 @@ class _Held(NamedTuple):
     root: Place
 
 
+@dataclass(slots=True)
+class _Strand:
+    """A strand as far as it was read."""
+
+    text: strands.Text
+    last: int
+    """The offset of the frame that was read last."""
+    stops: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """By the offset of a frame: where its table ends in the text, the size of the table, the size of the body."""
+
+
 class BodyDecoder:
-    """Decodes bodies by the place of their frame. Keeps the last few whole bodies and dictionaries; memory is bounded."""
+    """Decodes bodies by the place of their frame. Keeps the last few whole bodies, strands and dictionaries; memory is bounded."""
 
     HELD_BYTES = 16 * 1024 * 1024
     DICTIONARIES = 8
+    STRANDS = 16
 
     def __init__(self, frame_at: Callable[[Place], bytes]) -> None:
         self._frame_at = frame_at
@@ -273,46 +154,112 @@ class BodyDecoder:
         self._held: OrderedDict[int, _Held] = OrderedDict()
         self._held_bytes = 0
         self._by_root: OrderedDict[int, zstandard.ZstdDecompressor] = OrderedDict()
+        self._strands: OrderedDict[int, _Strand] = OrderedDict()
+        """By the offset of the strand's first frame."""
 
     def decode(self, place: Place, digest: Digest) -> bytes:
         """The body at `place`, compared with `digest`. Raises Corrupt."""
-        chain, held = self._chain(place)
-        name = chain[0].digest if chain else digest
-        if name != digest:
-            raise Corrupt(f"the body at offset {place.offset} is {name}, expected {digest}")
-        if held is not None and not chain:
-            data, root = held
-        else:
-            data, root = self._build(chain, held, place)
-        if digest_of(data) != digest:
+        found = self._found(place)
+        if found is None:
+            found = self._read(place, digest)
+        if digest_of(found) != digest:
             raise Corrupt(f"the body at offset {place.offset} is not {digest}")
-        self._hold(place.offset, _Held(data, root))
-        return data
+        return found
 
-    def _chain(self, place: Place) -> tuple[list[Encoded], _Held | None]:
-        """The frames from `place` down to the chain's first, or to a body that is held."""
-        chain: list[Encoded] = []
+    def _found(self, place: Place) -> bytes | None:
+        """A body that is held, or is in a strand that is."""
+        held = self._held.get(place.offset)
+        if held is not None:
+            self._held.move_to_end(place.offset)
+            return held.data
+        for first, strand in self._strands.items():
+            stop = strand.stops.get(place.offset)
+            if stop is not None:
+                self._strands.move_to_end(first)
+                return strand.text.body(*stop)
+        return None
+
+    def _read(self, place: Place, digest: Digest) -> bytes:
+        body = unpack(self._frame_at(place))
+        if body.digest != digest:
+            raise Corrupt(f"the body at offset {place.offset} is {body.digest}, expected {digest}")
+        if body.encoding is Encoding.STRAND:
+            return self._from_strand(place)
+        made = _Held(self._full(body), place) if body.base is None else self._from_chain(place, body, body.base)
+        self._hold(place.offset, made)
+        return made.data
+
+    def _from_strand(self, place: Place) -> bytes:
+        """Walk back to the root, or to a strand that is held and ends there; then unpack what is between at once."""
+        links: list[Link] = []
+        offsets: list[int] = []
+        held = {one.last: first for first, one in self._strands.items()}
+        here, length, payload = place.offset, place.length, b""
+        while here not in held:
+            payload = self._frame_at(Place(here, length))
+            link = unpack_link(payload)
+            if link is None:
+                break
+            offsets.append(here)
+            links.append(link)
+            _, before, length, *_ = link
+            if before >= here or len(links) > CHAIN_FRAMES:
+                raise Corrupt(f"the body at offset {place.offset} refers forward, or stands on more than {CHAIN_FRAMES} others")
+            here = before
+        first = held.get(here)
+        if first is None:
+            first, strand = offsets[-1], _Strand(strands.Text(self._root(payload)), place.offset)
+        else:
+            strand = self._strands.pop(first)
+        links.reverse()
+        offsets.reverse()
+        stop = len(strand.text)
+        total = sum(text for _, _, _, text, _, _ in links)
+        if stop + total > 2 * RECORD_BYTES or len(strand.stops) + len(links) > CHAIN_FRAMES:
+            raise Corrupt(f"the body at offset {place.offset} stands on too much")
+        strand.text.grow(b"".join([blocks for *_, blocks in links]), total)
+        for at, (size, _, _, text, table, _) in zip(offsets, links, strict=True):
+            stop += text
+            strand.stops[at] = stop, table, size
+        strand.last = place.offset
+        made = strand.text.body(*strand.stops[place.offset])
+        self._strands[first] = strand
+        kept = sum(len(one.text) for one in self._strands.values())
+        while len(self._strands) > 1 and (kept > self.HELD_BYTES or len(self._strands) > self.STRANDS):
+            kept -= len(self._strands.popitem(last=False)[1].text)
+        return made
+
+    def _root(self, payload: bytes) -> bytes:
+        """The body that a strand's text begins with."""
+        body = unpack(payload)
+        if body.encoding is Encoding.DELTA:
+            raise Corrupt("a strand begins with a body that is not kept whole")
+        return self._full(body)
+
+    def _from_chain(self, place: Place, body: Encoded, base: Place) -> _Held:
+        """A delta: down the bases to a body that is none, or is held; then up."""
+        chain = [body]
+        user = place
         while True:
-            held = self._held.get(place.offset)
+            if base.offset >= user.offset:
+                raise Corrupt(f"the body at offset {user.offset} refers forward")
+            held = self._held.get(base.offset)
             if held is not None:
-                self._held.move_to_end(place.offset)
-                return chain, held
-            body = unpack(self._frame_at(place))
-            chain.append(body)
+                break
+            user = base
+            body = unpack(self._frame_at(user))
+            if body.encoding is Encoding.STRAND:
+                raise Corrupt(f"the body at offset {place.offset} stands on a strand")
             if body.base is None:
-                return chain, None
-            if body.base.offset >= place.offset:
-                raise Corrupt(f"the body at offset {place.offset} refers forward")
+                held = _Held(self._full(body), user)
+                break
+            chain.append(body)
+            base = body.base
             if len(chain) > CHAIN_FRAMES:
                 raise Corrupt(f"the body at offset {place.offset} stands on more than {CHAIN_FRAMES} others")
-            place = body.base
+        return self._build(chain, held)
 
-    def _build(self, chain: list[Encoded], held: _Held | None, place: Place) -> _Held:
-        if held is None:
-            first = self._full(chain.pop())
-            held = _Held(first, chain[-1].base or place if chain else place)
-        if not chain:
-            return held
+    def _build(self, chain: list[Encoded], held: _Held) -> _Held:
         dictionary = self._dictionary(held)
         built = bytearray(held.data)
         while chain:
@@ -356,4 +303,4 @@ class BodyDecoder:
 
 
 CHAIN_FRAMES = 1_000
-"""Longest chain that is followed; the writer stays far below, by cost."""
+"""Longest chain or strand that is followed; the writer stays far below, by cost."""

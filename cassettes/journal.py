@@ -20,7 +20,7 @@ from secondtake.cassettes.errors import Corrupt, TooNew
 from secondtake.cassettes.limits import FRAME_DICTIONARY_BYTES, RECORD_BYTES
 
 MAGIC = b"\x89take\r\n\n"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 _PREFACE = struct.Struct("<8sHHI")
 PREFACE_BYTES = _PREFACE.size
 _HEADER = struct.Struct("<2sBBII")
@@ -49,6 +49,11 @@ class Kind(IntEnum):
     END = 4
     OBJECT = 5
     CLOSE = 6
+
+
+_BODY = MARK + bytes((Kind.BODY, 0))
+"""How the header of a body frame begins."""
+_BODY_HEAD = struct.Struct("<4sI")
 
 
 class Place(NamedTuple):
@@ -193,8 +198,12 @@ def unpack(packed: bytes, limit: int, decompressor: zstandard.ZstdDecompressor) 
     return data
 
 
+BEHIND_BYTES = 64 * 1024
+"""Read at once, up to the end of a body's frame."""
+
+
 class FrameReader:
-    """Reads frames by place. Keeps a few dictionaries, nothing else."""
+    """Reads frames by place. Keeps a few dictionaries, and what was read last of the journal."""
 
     DICTIONARIES = 64
 
@@ -202,6 +211,7 @@ class FrameReader:
         self.region = region
         self._plain = zstandard.ZstdDecompressor()
         self._known: OrderedDict[int, zstandard.ZstdDecompressor] = OrderedDict()
+        self._piece_from, self._piece = 0, b""
 
     def at(self, place: Place, kind: Kind) -> bytes:
         """The payload of the frame at `place`. Raises Corrupt."""
@@ -209,11 +219,20 @@ class FrameReader:
 
     def body_at(self, place: Place) -> bytes:
         """The payload of the body frame at `place`. Its checksum is left to `verify`: who reads a body checks the body's digest."""
-        data = self.region.read(place.offset, place.length)
-        header = parse_header(data)
-        if header is None or header[0] != Kind.BODY or header[1] or header[2] != len(data) - HEADER_BYTES or place.length != len(data):
-            raise Corrupt(f"the body frame at offset {place.offset} is damaged")
-        return data[HEADER_BYTES:]
+        offset, length = place
+        at = offset - self._piece_from
+        if at < 0 or at + length > len(self._piece):
+            # The frames that it stands on are before it, so what is before it is read too.
+            self._piece_from = max(offset - max(BEHIND_BYTES - length, 0), 0)
+            at = offset - self._piece_from
+            self._piece = self.region.read(self._piece_from, at + length)
+        piece = self._piece
+        stop = at + length
+        if length < HEADER_BYTES or stop > len(piece) or _BODY_HEAD.unpack_from(piece, at) != (_BODY, length - HEADER_BYTES):
+            raise Corrupt(f"the body frame at offset {offset} is damaged")
+        if length > BEHIND_BYTES:
+            self._piece = b""
+        return piece[at + HEADER_BYTES : stop]
 
     def frame_at(self, place: Place, kind: Kind) -> Frame:
         """The frame at `place`. Raises Corrupt when it is not whole or of another kind."""

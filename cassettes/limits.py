@@ -51,11 +51,17 @@ COMPRESSES_BELOW = 0.9
 BLOCK_BYTES = 1024 * 1024
 """A large compressed body is cut into blocks of this size, so that any part of it can be read without the rest."""
 
-DECODE_COST_US = 1_300
-"""Estimated cost of decoding a body through its chain of deltas; a delta that would cost more takes an earlier base, or none."""
+DECODE_COST_US = 2_000
+"""Estimated cost of reading a body of a strand, its digest included; where it would cost more, a new strand begins."""
 
 DELTA_BODY_BYTES = 4 * 1024 * 1024
-"""A body up to this size can be a delta, or the base of one."""
+"""A body up to this size can be kept as ranges of earlier ones, or be such an earlier one."""
+
+STRAND_RANGES = 4096
+"""Ranges one body is made of; an agent's turn adds two or three."""
+
+STRAND_WINDOW_LOG = 20
+"""How far back a strand's compression looks: 2 to this power bytes."""
 
 DELTA_MEMORY_BYTES = 48 * 1024 * 1024
 """What a recording holds of recent bodies to find bases among."""

@@ -13,7 +13,7 @@ from typing import assert_never
 
 import zstandard
 
-from secondtake.cassettes import artifacts, codec, index, journal, layout, merkle
+from secondtake.cassettes import artifacts, bodies, codec, index, journal, layout, merkle
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.exchange import EMPTY, Body, Digest, Exchange, Side
 from secondtake.cassettes.files import Files
@@ -72,7 +72,7 @@ class Placer:
         self._files = files
         self._store_root = root
         self._folder = folder
-        self._bodies = codec.BodyEncoder()
+        self._bodies = bodies.BodyEncoder()
         self._sampler = zstandard.ZstdCompressor(level=1)
         self._spools: dict[tuple[int, Side], Spool] = {}
 

@@ -1,165 +1,69 @@
-"""Bodies in the journal: full, or splices of an earlier one."""
+"""Bodies in the journal: full, in strands, or as format 1.0 kept them."""
 
 from __future__ import annotations
 
-import random
+import itertools
+from collections.abc import Callable
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secondtake.cassettes import codec, journal
-from secondtake.cassettes.codec import BodyDecoder, BodyEncoder, Encoded, Encoding
+from secondtake.cassettes import codec, journal, strands
+from secondtake.cassettes.codec import BodyDecoder, Encoded, Encoding
 from secondtake.cassettes.digest import digest_of
 from secondtake.cassettes.errors import Corrupt
-from secondtake.cassettes.exchange import Digest
-from secondtake.cassettes.journal import HEADER_BYTES, Place
-from secondtake.cassettes.limits import DECODE_COST_US, DELTA_MEMORY_BYTES, OBJECT_BYTES
+from secondtake.cassettes.journal import Place
 from secondtake.cassettes.splices import Splice
-from tests.cassettes.scenes import noise, prose, transcript
+from secondtake.cassettes.strands import Compressor, Range
+from tests.cassettes.scenes import prose, transcript
+from tests.cassettes.tapes import Tape
 
 
-class Tape:
-    """Body frames one after the other, in memory."""
-
-    def __init__(self) -> None:
-        self.encoder = BodyEncoder()
-        self.frames: dict[int, bytes] = {}
-        self.size = 16
-
-    def put(self, encoded: Encoded) -> Place:
-        frame = journal.frame(journal.Kind.BODY, 0, self.size, codec.pack(encoded))
-        place = Place(self.size, len(frame))
-        self.frames[self.size] = frame
-        self.size += len(frame)
-        return place
-
-    def keep(self, data: bytes, conversation: str = "c") -> Place | None:
-        made = self.encoder.encode(digest_of(data), data, conversation)
-        if made is None:
-            return None
-        place = self.put(made[0])
-        if made[1] is not None:
-            self.encoder.remember(made[1], place, conversation)
-        return place
-
-    def frame(self, place: Place) -> bytes:
-        return self.frames[place.offset][HEADER_BYTES:]
-
-    def read(self, place: Place, digest: Digest) -> bytes:
-        return BodyDecoder(self.frame).decode(place, digest)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=400), st.integers(0, 1)), max_size=20))
-def test_bodies_are_read_back_whatever_came_before(parts: list[tuple[int, bytes, int]]) -> None:
-    """B4.9: any bodies, in any order, in two conversations."""
+def test_a_chain_of_deltas_of_format_1_0_is_read() -> None:
+    """B4.11: what that version wrote, forwards, backwards and each alone."""
     tape = Tape()
-    texts = [prose(600, seed) for seed in range(5)]
-    kept: list[tuple[Place, bytes]] = []
-    for which, extra, conversation in parts:
-        data = texts[which] + extra + texts[which - 1][:200]
-        place = tape.keep(data, str(conversation))
-        assert place is not None
-        kept.append((place, data))
+    session = transcript(12, 2000)
+    places = [tape.put(Encoded(digest_of(session[0]), len(session[0]), Encoding.PLAIN, session[0]))]
+    for base, data in itertools.pairwise(session):
+        places.append(tape.keep_delta(data, base, places[-1], session[0]))
     shared = BodyDecoder(tape.frame)
-    for place, data in reversed(kept):
-        assert tape.read(place, digest_of(data)) == data
+    for place, data in [*zip(places, session, strict=True), *reversed(list(zip(places, session, strict=True)))]:
         assert shared.decode(place, digest_of(data)) == data
-
-
-def test_a_session_costs_what_is_new_in_it() -> None:
-    """T-J1, DESIGN 8: 100 turns, 45 MB, at least 12 times smaller than each record compressed by itself, and no body above the bound."""
-    bodies = transcript(100)
-    tape = Tape()
-    each = zstandard.ZstdCompressor(level=3)
-    for data in bodies:
-        tape.keep(data)
-    known = [one for many in tape.encoder._conversations.values() for one in many]
-    assert sum(map(len, bodies)) > 40_000_000
-    assert tape.size < 1_500_000
-    assert tape.size * 12 < sum(len(each.compress(data)) for data in bodies[::10]) * 10
-    assert all(one.cost_us < 2 * DECODE_COST_US for one in known)
-
-
-def test_every_body_of_a_session_is_read_back() -> None:
-    """DESIGN 4: identity is the digest of the bytes, whatever the encoding."""
-    tape = Tape()
-    bodies = transcript(30, 3000)
-    places = [tape.keep(data) for data in bodies]
-    for place, data in zip(places, bodies, strict=True):
-        assert place is not None
         assert tape.read(place, digest_of(data)) == data
 
 
-def test_conversations_side_by_side_do_not_spoil_each_other() -> None:
-    """DESIGN 4: subagents share host and path; the base is found by likeness."""
-    several = [transcript(12, 2000, seed) for seed in (1, 1001, 2001)]
-    alone = sum(_size([one]) for one in several)
-    assert _size(several) < alone * 1.15
-
-
-def _size(several: list[list[bytes]]) -> int:
+def test_a_strand_is_read_in_any_order_and_from_wherever_it_was_read_to() -> None:
+    """DESIGN 4: one decoder, one body after the other."""
     tape = Tape()
-    for turn in zip(*several, strict=True):
-        for data in turn:
-            tape.keep(data)
-    return tape.size
+    session = transcript(12, 2000)
+    places = [place for data in session if (place := tape.keep(data)) is not None]
+    shared = BodyDecoder(tape.frame)
+    for number in (5, 3, 11, 0, 7, 11, 1, *range(12)):
+        assert shared.decode(places[number], digest_of(session[number])) == session[number]
+    assert [tape.encoding(place) for place in places] == [Encoding.ZSTD] + [Encoding.STRAND] * 11
 
 
-def test_memory_for_bases_is_bounded() -> None:
-    """T-J3: what an encoder holds does not grow with the recording."""
+def test_what_a_decoder_holds_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T-J3: of many strands the last few are held."""
+    monkeypatch.setattr(BodyDecoder, "HELD_BYTES", 60_000)
     tape = Tape()
-    rng = random.Random(3)
-    for number in range(400):
-        tape.keep(rng.randbytes(2000), f"conversation {number}")
-    held = sum(len(one.data) for many in tape.encoder._conversations.values() for one in many)
-    assert held == tape.encoder._held_bytes
-    for number in range(80):
-        tape.keep(b"%d " % number * 300_000, f"large {number}")
-    assert tape.encoder._held_bytes <= DELTA_MEMORY_BYTES
-    assert len(tape.encoder._roots) <= 400
-
-
-def test_very_many_small_bodies_cost_neither_memory_nor_time_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """T-J3: each path is a conversation of its own, and a compressor for each would be 40 KB for 100 bytes."""
-    made = 0
-    real = journal.dictionary_compressor
-
-    def counted(content: bytes) -> zstandard.ZstdCompressor:
-        nonlocal made
-        made += 1
-        return real(content)
-
-    monkeypatch.setattr(journal, "dictionary_compressor", counted)
-    tape = Tape()
-    rng = random.Random(4)
-    for number in range(3000):
-        tape.keep(rng.randbytes(100), f"path {number}")
-    encoder = tape.encoder
-    assert made == 0
-    assert len(encoder._conversations) == len(encoder._roots) == BodyEncoder.CONVERSATIONS
-    held = prose(4000, 7)
-    for number in range(100):
-        tape.keep(held + b"%d" % number, f"pair {number}")
-        tape.keep(held + b"%d" % number + b"more", f"pair {number}")
-    assert made == 100
-    assert len(encoder._compressors) <= BodyEncoder.ROOTS
-
-
-def test_what_is_large_and_does_not_compress_becomes_a_file() -> None:
-    """DESIGN 4: both sides of the boundary."""
-    tape = Tape()
-    assert tape.keep(noise(OBJECT_BYTES, 1)) is None
-    assert tape.keep(noise(OBJECT_BYTES - 1, 1)) is not None
-    assert tape.keep(prose(OBJECT_BYTES, 1)) is not None
-
-
-def test_an_incompressible_body_costs_its_size() -> None:
-    """A body that does not compress is kept as it is."""
-    tape = Tape()
-    tape.keep(noise(10_000, 1))
-    assert tape.size < 10_100
+    kept = []
+    for number in range(40):
+        for turn in range(3):
+            data = prose(5000, number) + b"%d" % turn
+            place = tape.keep(data, str(number))
+            assert place is not None
+            kept.append((place, data))
+    shared = BodyDecoder(tape.frame)
+    for place, data in kept * 2:
+        assert shared.decode(place, digest_of(data)) == data
+        assert sum(len(one.text) for one in shared._strands.values()) <= 60_000
+    monkeypatch.setattr(BodyDecoder, "HELD_BYTES", 1 << 24)
+    for place, data in kept:
+        assert shared.decode(place, digest_of(data)) == data
+        assert len(shared._strands) <= BodyDecoder.STRANDS
 
 
 def _zstd(data: bytes, *, with_size: bool = True) -> bytes:
@@ -219,10 +123,106 @@ def test_a_very_long_chain_is_damage() -> None:
         tape.read(place, digest_of(b"r"))
 
 
+def strand_of(tape: Tape, root: bytes, *adds: bytes) -> list[Encoded]:
+    """Frames of a strand, not yet put: each body is what it adds."""
+    compressor, at, made = Compressor(root), len(root), []
+    for data in adds:
+        table = strands.pack([Range(at, len(data))])
+        at += len(data) + len(table)
+        blocks = compressor.add(data + table)
+        made.append(Encoded(digest_of(data), len(data), Encoding.STRAND, blocks, None, (), len(data) + len(table), len(table)))
+    return made
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "forward",
+        "self",
+        "no-frame",
+        "on-a-delta",
+        "skips-one",
+        "other-root",
+        "text-lies",
+        "table-lies",
+        "table-beyond",
+        "size-lies",
+        "claims-much",
+        "ended",
+        "other-digest",
+        "cut",
+    ],
+)
+def test_a_hostile_strand_is_damage(case: str) -> None:
+    """B4.7: cycles, other roots, missing links, sizes that lie; a typed error, at once, and for the bodies before none."""
+    tape = Tape()
+    root, other = prose(300, 1), prose(300, 5)
+    at = tape.put(Encoded(digest_of(root), len(root), Encoding.PLAIN, root))
+    elsewhere = tape.put(Encoded(digest_of(other), len(other), Encoding.PLAIN, other))
+    delta = tape.keep_delta(root + b"more", root, at, root)
+    first, second, last = strand_of(tape, root, root[:90] + prose(200, 2), prose(250, 3), root[50:200] + prose(250, 4))
+    one = tape.put(first._replace(base=at))
+    two = tape.put(second._replace(base=one))
+    good = last._replace(base=two)
+    made = {
+        "forward": good._replace(base=Place(10_000, 50)),
+        "self": good._replace(base=Place(tape.size, 50)),
+        "no-frame": good._replace(base=Place(17, 50)),
+        "on-a-delta": first._replace(base=delta),
+        "skips-one": good._replace(base=one),
+        "other-root": first._replace(base=elsewhere),
+        "text-lies": good._replace(text_bytes=good.text_bytes + 1),
+        "table-lies": good._replace(table_bytes=0),
+        "table-beyond": good._replace(table_bytes=good.text_bytes + 1),
+        "size-lies": good._replace(size_bytes=good.size_bytes - 1),
+        "claims-much": good._replace(text_bytes=1 << 32 - 1),
+        "ended": good._replace(data=b"\x01\x00\x00"),
+        "other-digest": good._replace(digest=digest_of(b"else")),
+        "cut": good._replace(data=good.data[:-1]),
+    }[case]
+    place = tape.put(made)
+    shared = BodyDecoder(_known(tape))
+    for decoder in (BodyDecoder(_known(tape)), shared, shared):
+        with pytest.raises(Corrupt):
+            decoder.decode(place, made.digest)
+        assert decoder.decode(two, second.digest) == prose(250, 3)
+    assert BodyDecoder(_known(tape)).decode(tape.put(good), good.digest) == root[50:200] + prose(250, 4)
+
+
+def _known(tape: Tape) -> Callable[[Place], bytes]:
+    """Frames by place; where none stands it is damage, as with a journal."""
+
+    def frame(place: Place) -> bytes:
+        if place.offset not in tape.frames:
+            raise Corrupt("no frame stands there")
+        return tape.frame(place)
+
+    return frame
+
+
+def test_a_very_long_strand_is_damage() -> None:
+    """B-11: cold, and step by step."""
+    tape = Tape()
+    root = prose(100, 1)
+    place = tape.put(Encoded(digest_of(root), len(root), Encoding.PLAIN, root))
+    shared = BodyDecoder(tape.frame)
+    (*most, last) = strand_of(tape, root, *(b"%d" % number for number in range(codec.CHAIN_FRAMES + 1)))
+    for one in most:
+        place = tape.put(one._replace(base=place))
+        shared.decode(place, one.digest)
+    assert tape.read(place, one.digest) == b"%d" % (codec.CHAIN_FRAMES - 1)
+    place = tape.put(last._replace(base=place))
+    for decoder in (shared, BodyDecoder(tape.frame)):
+        with pytest.raises(Corrupt):
+            decoder.decode(place, last.digest)
+
+
 @given(st.binary(max_size=80))
 def test_any_bytes_as_a_body_frame_are_damage_or_a_body(payload: bytes) -> None:
     """B4.8: the parser never crashes."""
-    try:
-        codec.unpack(payload)
-    except Corrupt:
-        pass
+    for parse in (codec.unpack, codec.unpack_link):
+        for data in (payload, payload[:32] + b"\x03" + payload[33:]):
+            try:
+                parse(data)
+            except Corrupt:
+                pass

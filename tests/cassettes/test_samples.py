@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from pathlib import Path
+from typing import Any
 
+import zstandard
+
+from secondtake.cassettes import codec
 from secondtake.cassettes.cassette import State
-from secondtake.cassettes.exchange import Ending
+from secondtake.cassettes.exchange import Ending, Side
 from secondtake.cassettes.stages import staged
 from secondtake.cassettes.store import Store
 from secondtake.harness.blame import blame
@@ -13,9 +19,10 @@ from secondtake.harness.restore import restored_scratch
 from secondtake.harness.snapshot import capture
 from tests.cassettes.scenes import assert_holds, read_body
 from tests.harness.workspaces import Kept, redactor
-from tests.samples import make_v1
+from tests.samples import make_v1, make_v1_strands
 
 V1 = Path(__file__).parents[1] / "samples" / "v1"
+STRANDS = Path(__file__).parents[1] / "samples" / "v1-strands.take"
 STAGE = Path(__file__).parents[1] / "samples" / "v1-stage.take"
 
 
@@ -48,6 +55,16 @@ def test_a_file_exported_in_version_1_is_opened_and_imported(tmp_path: Path) -> 
         assert_holds(cassette, *make_v1.WHAT[0])
 
 
+def test_a_recording_of_version_1_1_is_read_whole() -> None:
+    """B4.11: bodies in strands; and the bytes are those of 1.1, not what this program would write today."""
+    store = Store(V1)
+    assert store.verify(str(STRANDS), root="38c4626372fde5009a897c1543efdd9b3037c667357219a68e4f302db0ea495b").faults == ()
+    with store.open(str(STRANDS)) as cassette:
+        assert (cassette.format, cassette.minor) == (1, 1)
+        for one, bodies in make_v1_strands.WHAT:
+            assert_holds(cassette, one, bodies)
+
+
 def test_the_stage_of_a_recording_of_version_1_is_restored(tmp_path: Path) -> None:
     """Issue 5: a workspace that was captured then comes back as it was; made by make_v1_stage.py."""
     store = Store(tmp_path / "store")
@@ -61,3 +78,20 @@ def test_the_stage_of_a_recording_of_version_1_is_restored(tmp_path: Path) -> No
     assert place == tmp_path / "work"
     again = capture(place, Kept().keep, redactor())
     assert again.fingerprint == "98bcca4b602c05c76fc87479fb8beebef66aa20d8765570d11cd4531405bd611"
+
+
+def test_the_code_in_the_page_reads_a_strand() -> None:
+    """format.md: what it says about strands is enough to read one."""
+    page = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
+    said: dict[str, Any] = {"zstandard": zstandard, "struct": struct}
+    exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], said)
+    with Store(V1).open(str(STRANDS)) as cassette:
+        for side in (Side.REQUEST, Side.RESPONSE):
+            bodies = [one.request.body if side is Side.REQUEST else one.answer.body for one, _ in make_v1_strands.WHAT if one.answer]
+            at = {body.digest: place for body in bodies if (place := cassette._index.body(body.digest)) and place.length}
+            root, *rest = sorted(at, key=lambda digest: at[digest].offset)
+            frames = [codec.unpack(cassette._frames.body_at(at[digest])) for digest in rest]
+            held = {digest: data for _, bodies in make_v1_strands.WHAT for digest, data in bodies.items()}
+            for count, digest in enumerate(rest, 1):
+                parts = [(one.data, one.table_bytes) for one in frames[:count]]
+                assert said["body"](parts, held[root]) == held[digest]
