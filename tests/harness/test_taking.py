@@ -101,6 +101,20 @@ def test_an_attempt_to_leave_is_an_escape_and_is_counted(tmp_path: Path) -> None
     played(tmp_path, test)
 
 
+def test_the_checks_see_what_the_agent_left_beside_the_workspace_and_the_machine_does_not(tmp_path: Path) -> None:
+    """Issue 5, "a replay cannot hurt": an installed tool, say. Acceptance runs in a start of its own, on the same layer."""
+    beside = tmp_path.parent / f"{tmp_path.name}-beside"  # not in HOME, which is a scratch copy
+    beside.mkdir()
+    installed = f'[[acceptance.check]]\nname = "installed"\nkind = "command"\nrun = ["test", "-f", "{beside}/tool"]\n\n'
+
+    async def test(made: Staged) -> None:
+        taken = await made.take(CAREFUL, command=["sh", "-c", f'touch {beside}/tool; exec "$@"', "sh", *agent()])
+        assert [each.held for each in taken.take.checks if each.name == "installed"] == [True], taken.take.checks
+        assert list(beside.iterdir()) == []
+
+    played(tmp_path, test, checks=CHECKS.replace("[stop]", f"{installed}[stop]"))
+
+
 def test_a_channel_that_stays_live_takes_the_label_away_and_is_named(tmp_path: Path) -> None:
     """Issue 6: with one extra live channel it is `partially controlled`, and says which; what came is kept on the take."""
 
