@@ -159,6 +159,7 @@ def _is_mcp_stream(request: Request, path: bytes) -> bool:
     return request.method == "GET" and path.endswith(b"/sse") and has_type(request.fields, b"text/event-stream")
 
 
+@lru_cache(maxsize=4096)
 def is_loopback(host: str) -> bool:
     """Whether a key host names this machine."""
     if host == "localhost" or host.endswith(".localhost"):

@@ -56,6 +56,9 @@ FORWARDED_RULES = frozenset(
 """Every rule by which what goes upstream may differ from what came. A rule may be followed by `:` and a detail."""
 
 
+_NO_BODY = Body()
+
+
 class OutOfOrder(AssertionError):
     """An event that cannot come now: a mistake in the code that calls, never in what the wire sent."""
 
@@ -118,7 +121,7 @@ class Recording:
         message = self._move(Side.REQUEST, Event.REQUEST_HEAD)
         message.fields = request.fields
         self._channel = channel
-        bare = replace(request, body=Body(), trailers=())
+        bare = request if request.body == _NO_BODY and not request.trailers else replace(request, body=_NO_BODY, trailers=())
         try:
             self._request, redactions = self._redactor.request(bare)
         except Exception as error:  # noqa: BLE001  # fail closed: a head that cannot be judged keeps its names only
@@ -159,7 +162,8 @@ class Recording:
         """The final head. `answer.body`, `trailers` and `interim` are ignored: they are told by the other methods."""
         message = self._move(Side.RESPONSE, Event.RESPONSE_HEAD)
         message.fields = answer.fields
-        bare = replace(answer, body=Body(), trailers=(), interim=())
+        whole = answer.body == _NO_BODY and not answer.trailers and not answer.interim
+        bare = answer if whole else replace(answer, body=_NO_BODY, trailers=(), interim=())
         try:
             self._answer, redactions = self._redactor.answer(bare)
         except Exception as error:  # noqa: BLE001  # as for the request
@@ -253,7 +257,9 @@ class Recording:
         listed = self._redactions[: limits.REDACTIONS]
         if len(listed) < len(self._redactions):
             self._notes.append(f"redactions: {len(self._redactions) - len(listed)} more ranges are not listed")
-        request = replace(self._request, body=references[Side.REQUEST], trailers=self._trailers[Side.REQUEST])
+        request = self._request
+        if references[Side.REQUEST] != _NO_BODY or self._trailers[Side.REQUEST]:
+            request = replace(request, body=references[Side.REQUEST], trailers=self._trailers[Side.REQUEST])
         answer = self._answer
         if answer is not None:
             answer = replace(answer, body=references[Side.RESPONSE], trailers=self._trailers[Side.RESPONSE], interim=tuple(self._interim))
@@ -267,7 +273,7 @@ class Recording:
             answer=answer,
             ended=how,
             ended_us=self._started_us + offset_us,
-            keys=self._matched_by(replace(request, fields=described), content),
+            keys=self._matched_by(request if described is request.fields else replace(request, fields=described), content),
             forwarded=tuple(self._forwarded),
             redactions=tuple(listed),
             notes=tuple(self._notes),

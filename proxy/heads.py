@@ -66,12 +66,13 @@ def split_head(data: bytes) -> tuple[list[bytes], int] | None:
         return None
     if end - start > limits.HEAD_BYTES:
         raise BadHead(f"head over {limits.HEAD_BYTES} bytes", 431)
-    lines = data[start:end].split(b"\r\n")
-    if len(lines) - 1 > limits.FIELD_COUNT:
+    head = data[start:end]
+    lines = head.split(b"\r\n")
+    breaks = len(lines) - 1
+    if breaks > limits.FIELD_COUNT:
         raise BadHead(f"more than {limits.FIELD_COUNT} fields", 431)
-    for line in lines:
-        if b"\n" in line or b"\r" in line or b"\0" in line:
-            raise BadHead("a bare CR, LF or NUL in the head")
+    if b"\0" in head or head.count(b"\r") != breaks or head.count(b"\n") != breaks:
+        raise BadHead("a bare CR, LF or NUL in the head")
     return lines, end + 4
 
 
