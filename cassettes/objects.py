@@ -131,37 +131,68 @@ def seek_table(table: list[tuple[int, int]]) -> bytes:
     return _SKIPPABLE.pack(_SKIPPABLE_MAGIC, len(entries) + len(footer)) + entries + footer
 
 
-class PlainObject:
-    """An object whose file is its content. Its digest is checked once, by reading it all, before the first byte is given out."""
+class _Checked:
+    """Bytes that are checked once, by reading them all, before the first one is given out."""
 
-    def __init__(self, region: Region, digest: Digest, checked: set[Digest]) -> None:
-        self._region = region
+    def __init__(self, digest: Digest, checked: set[Digest]) -> None:
         self._digest = digest
         self._checked = checked
+        self._damage: Corrupt | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        raise NotImplementedError
+
+    def part(self, offset: int, size: int) -> bytes:
+        """As `read`, with no check of the whole."""
+        raise NotImplementedError
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether the next `read` reads it all."""
+        return self._damage is None and self._digest not in self._checked
+
+    def check(self) -> None:
+        """Read it all now, unless that was done. In any thread, while nobody else reads from this. Raises Corrupt, as every `read` after."""
+        if self.unchecked:
+            try:
+                check(self, self._digest)
+            except Corrupt as damage:
+                self._damage = damage
+            else:
+                self._checked.add(self._digest)
+        if self._damage is not None:
+            raise self._damage
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes from `offset`. Raises Corrupt."""
+        if self._damage is not None or self._digest not in self._checked:
+            self.check()
+        return self.part(offset, size)
+
+
+class PlainObject(_Checked):
+    """An object whose file is its content."""
+
+    def __init__(self, region: Region, digest: Digest, checked: set[Digest]) -> None:
+        super().__init__(digest, checked)
+        self._region = region
 
     @property
     def size_bytes(self) -> int:
         return self._region.size_bytes
-
-    def read(self, offset: int, size: int) -> bytes:
-        """`size` bytes from `offset`. Raises Corrupt."""
-        if self._digest not in self._checked:
-            check(self, self._digest)
-            self._checked.add(self._digest)
-        return self.part(offset, size)
 
     def part(self, offset: int, size: int) -> bytes:
         """As `read`, with no check of the whole."""
         return self._region.read(offset, size)
 
 
-class PackedObject:
+class PackedObject(_Checked):
     """An object in zstd's seekable format: any part is read by decompressing the blocks it touches."""
 
     def __init__(self, region: Region, digest: Digest, checked: set[Digest]) -> None:
+        super().__init__(digest, checked)
         self._region = region
-        self._digest = digest
-        self._checked = checked
         self._starts, self._places = _table(region)
         self._decompressor = zstandard.ZstdDecompressor()
         self._held: tuple[int, bytes] = (-1, b"")
@@ -169,13 +200,6 @@ class PackedObject:
     @property
     def size_bytes(self) -> int:
         return self._starts[-1]
-
-    def read(self, offset: int, size: int) -> bytes:
-        """`size` bytes from `offset`. Raises Corrupt."""
-        if self._digest not in self._checked:
-            check(self, self._digest)
-            self._checked.add(self._digest)
-        return self.part(offset, size)
 
     def part(self, offset: int, size: int) -> bytes:
         """As `read`, with no check of the whole."""
@@ -230,7 +254,7 @@ def _table(region: Region) -> tuple[list[int], list[tuple[int, int]]]:
 type StoredObject = PlainObject | PackedObject
 
 
-def check(stored: StoredObject, digest: Digest) -> None:
+def check(stored: _Checked, digest: Digest) -> None:
     """Read it all and compare. Raises Corrupt."""
     seen = hashlib.sha256()
     offset, size = 0, stored.size_bytes

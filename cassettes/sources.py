@@ -5,9 +5,40 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import Protocol, runtime_checkable
 
 from secondtake.cassettes.content import decoded
-from secondtake.cassettes.exchange import Source
+from secondtake.cassettes.exchange import Slice, Source
+
+
+@runtime_checkable
+class Unchecked(Protocol):
+    """A Source that reads all it has before it gives out a first byte."""
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether that is still to be done."""
+        ...
+
+    def check(self) -> None:
+        """Do it now, in whatever thread. Raises Corrupt, as reading does from then on."""
+        ...
+
+
+def unchecked(source: Source) -> Iterator[Unchecked]:
+    """What has to be read whole before `source` gives a first byte."""
+    match source:
+        case Slice():
+            yield from unchecked(source.source)
+        case Joined():
+            for one in source.sources:
+                yield from unchecked(one)
+        case Unchecked():
+            if source.unchecked:
+                yield source
+        case _:
+            pass
+
 
 SERVED_DECODED_BYTES = 4 * 1024 * 1024 * 1024
 """A recorded body that is decoded for a client that cannot read its coding; costs time, not memory."""
@@ -17,8 +48,8 @@ class Joined:
     """Sources one after another."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = [source for source in sources if source.size_bytes]
-        self._ends = list(accumulate(source.size_bytes for source in self._sources))
+        self.sources = [source for source in sources if source.size_bytes]
+        self._ends = list(accumulate(source.size_bytes for source in self.sources))
 
     @property
     def size_bytes(self) -> int:
@@ -27,8 +58,8 @@ class Joined:
     def read(self, offset: int, size: int) -> bytes:
         pieces: list[bytes] = []
         index = bisect_right(self._ends, offset)
-        while size > 0 and index < len(self._sources):
-            source = self._sources[index]
+        while size > 0 and index < len(self.sources):
+            source = self.sources[index]
             piece = source.read(offset - (self._ends[index] - source.size_bytes), size)
             if not piece:
                 break

@@ -24,9 +24,10 @@ from secondtake.cassettes.mcp_streams import Moment
 from secondtake.cassettes.misses import Miss
 from secondtake.cassettes.player import Live, Serve
 from secondtake.cassettes.rpc import events_renamed, renames
+from secondtake.cassettes.sources import unchecked
 from secondtake.cassettes.streams import StreamRedactor
 from secondtake.proxy import local
-from secondtake.proxy.arrival import Arrival, frame_serve, is_broken
+from secondtake.proxy.arrival import Arrival, frame_serve, is_broken, settled
 from secondtake.proxy.commands import Await, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import HTTP_1_0, Delimiter, without_body
 from secondtake.proxy.handler import BEHIND_BYTES, READ_BYTES
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from secondtake.proxy.stream import Commands, WireStream
 
 CONTINUE = Interim(100, b"Continue", (), 0)
-
 
 LOOKS_UP_S = 0.25
 """How often a stream that waits looks whether its client is still there."""
@@ -105,9 +105,8 @@ class PlayedPart:
             self.beginnings = list(self.stream.wire.session(self.stream.handler).beginnings(self.request))
         while self.beginnings and not self.answering and self.size_bytes + len(data) >= self.beginnings[0].size_bytes:
             first = self.beginnings.pop(0)
-            size = first.size_bytes - self.size_bytes
-            self.take(data[:size])
-            data = data[size:]
+            head, data = data[: first.size_bytes - self.size_bytes], data[first.size_bytes - self.size_bytes :]
+            self.take(head)
             yield from self.begins(first)
         if not self.answering:
             self.take(data)
@@ -130,8 +129,6 @@ class PlayedPart:
             yield from self.damaged(error)
 
     def take(self, data: bytes) -> None:
-        if not data:
-            return
         self.size_bytes += len(data)
         self.raw.update(data)
         if self.content is not None:
@@ -307,6 +304,8 @@ class PlayedPart:
             tape.response_head(replace(answer, body=Body(), trailers=(), interim=()))
         empty = without_body(method, answer.status)
         size = 0 if empty else serve.body.size_bytes
+        if size and any(unchecked(serve.body)):
+            yield Await(lambda: settled(serve.body))
         broken = is_broken(serve)
         framed = frame_serve(serve, self.request, keep_alive=stream.keep_alive)
         if paced:
