@@ -9,10 +9,8 @@ events. Payloads are named by SHA-256; `Event.payloads` holds them for who wants
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from secondtake.cassettes import adapters
 from secondtake.cassettes.adapters import ModelAnswer, ModelRequest, Outcome, ToolCall
@@ -21,70 +19,20 @@ from secondtake.cassettes.adapters.reading import canonical, digest
 from secondtake.cassettes.calls import Calls, Found
 from secondtake.cassettes.content import Opaque, codings, decode
 from secondtake.cassettes.errors import RecordedError
+from secondtake.cassettes.event import INLINE_CHARACTERS, Event, EventKind, fields, line, payload
 from secondtake.cassettes.exchange import Answered, Channel, Exchange, Side
 from secondtake.cassettes.exit_codes import exit_code
 from secondtake.cassettes.frames import listed
 from secondtake.cassettes.lanes import calls
 from secondtake.cassettes.limits import ANSWER_BYTES
+from secondtake.cassettes.mcp_calls import messages
 from secondtake.cassettes.memory import Recorded
 from secondtake.cassettes.verdicts import of_a_call
 
+__all__ = ["Content", "Event", "EventKind", "contents", "events", "fields", "line"]
+
 type Content = Callable[[Exchange, Side], bytes | None]
 """Gives a body without content codings, as far as it came; None where it cannot be had."""
-
-INLINE_CHARACTERS = 2000
-"""Arguments up to this length stand in the event itself too; longer ones by hash only."""
-
-
-class EventKind(StrEnum):
-    MODEL_REQUEST = "model_request"
-    MODEL_RESPONSE = "model_response"
-    TOOL_CALL = "tool_call"
-    TOOL_RESULT = "tool_result"
-    RETRY = "retry"
-    MISS = "miss"
-    STREAM_ERROR = "stream_error"
-    SIGNAL = "signal"
-    """What the provider reported that an experiment must show: `input_transformation`, `cache_miss`, `fallback`, `provider_side_effect`."""
-    UNREAD = "unread"
-    """A model exchange that no adapter could read."""
-    STOP = "stop"
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One line of the log. `offset_us`: since the recording began. `exchange`: the exchange's `seq`; None for `stop`.
-
-    `model`: the ID asked for. A key of `data` that ends in `_sha256` names a payload or a kept body.
-    """
-
-    event: EventKind
-    sequence: int
-    offset_us: int
-    exchange: int | None
-    model: str | None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    payloads: Mapping[str, bytes] = field(default_factory=dict)
-    """Bytes by their SHA-256."""
-
-
-def fields(event: Event, *, run_id: str | None = None, fixture: str | None = None) -> dict[str, Json]:
-    """The event as one object. The names `run_id`, `fixture`, `model`, `event`, `tool`, `exit_code` and `stdout_sha256` are fixed."""
-    return {
-        "run_id": run_id,
-        "fixture": fixture,
-        "model": event.model,
-        "event": event.event.value,
-        "sequence": event.sequence,
-        "offset_us": event.offset_us,
-        "exchange": event.exchange,
-        **event.data,
-    }
-
-
-def line(event: Event, *, run_id: str | None = None, fixture: str | None = None) -> str:
-    """The event as one line of JSON, without its end."""
-    return json.dumps(fields(event, run_id=run_id, fixture=fixture), ensure_ascii=True, separators=(",", ":"))
 
 
 def contents(cassette: Recorded) -> Content:
@@ -179,6 +127,8 @@ class _Log:
         self._last_us = max(self._last_us, exchange.ended_us)
         if exchange.answered is Answered.MISS:
             self._missed(exchange)
+        if exchange.channel is Channel.MCP:
+            self._mcp(exchange)
         if exchange.channel is not Channel.MODEL:
             return
         if listed(exchange.details):
@@ -187,6 +137,14 @@ class _Log:
             return
         received = None if exchange.answer is None else self._content(exchange, Side.RESPONSE)
         self._read(exchange, self._content(exchange, Side.REQUEST), received)
+
+    def _mcp(self, exchange: Exchange) -> None:
+        """What a client asked of an MCP server in this exchange, and what the server replied in it."""
+        sent = self._content(exchange, Side.REQUEST)
+        received = None if exchange.answer is None else self._content(exchange, Side.RESPONSE)
+        for said in messages(exchange, sent, received):
+            kind = EventKind.MCP_RESULT if said.ends else EventKind.MCP_CALL
+            self._add(exchange, kind, None, said.data, said.payloads, ends=said.ends)
 
     def _read(self, exchange: Exchange, sent: bytes | None, received: bytes | None) -> None:
         """Read one model call: what was asked, and what came back."""
@@ -228,9 +186,9 @@ class _Log:
             "turns": len(asked.turns),
             "tools": [tool.name for tool in asked.tools],
             "request_sha256": exchange.request.body.digest,
-            "system_sha256": _payload(payloads, "\n\n".join(asked.system)),
-            "tools_sha256": _payload(payloads, _json([[tool.name, tool.description, tool.schema] for tool in asked.tools])),
-            "parameters_sha256": _payload(payloads, _json(dict(asked.parameters))),
+            "system_sha256": payload(payloads, "\n\n".join(asked.system)),
+            "tools_sha256": payload(payloads, _json([[tool.name, tool.description, tool.schema] for tool in asked.tools])),
+            "parameters_sha256": payload(payloads, _json(dict(asked.parameters))),
             "held": [f"{held.kind.value}: {held.path}" for held in asked.held[:100]],
             "faults": [fault.message for fault in asked.faults],
         }
@@ -261,7 +219,7 @@ class _Log:
             "call_exchange": found.called_in,
             "exit_code": exit_code(result.text),
             "is_error": result.is_error,
-            "stdout_sha256": _payload(payloads, result.text),
+            "stdout_sha256": payload(payloads, result.text),
             "duration_us": None if found.called_us is None else exchange.started_us - found.called_us,
         }
         self._add(exchange, EventKind.TOOL_RESULT, asked.model, data, payloads)
@@ -292,7 +250,7 @@ class _Log:
             "stop": None if answer.stop is None else answer.stop.value,
             "stop_on_wire": answer.stop_wire,
             "tool_calls": len(answer.calls),
-            "text_sha256": _payload(payloads, answer.text),
+            "text_sha256": payload(payloads, answer.text),
             "response_sha256": exchange.answer.body.digest,
             "duration_us": exchange.ended_us - exchange.started_us,
             "usage": {
@@ -325,7 +283,7 @@ class _Log:
         data: dict[str, Json] = {
             "tool": call.name,
             "call_id": call.id,
-            "arguments_sha256": _payload(payloads, call.arguments),
+            "arguments_sha256": payload(payloads, call.arguments),
             "arguments": call.arguments if len(call.arguments) <= INLINE_CHARACTERS else None,
             "well_formed": call.well_formed,
             "server_side": call.server_side,
@@ -382,15 +340,6 @@ def _reason(answer: ModelAnswer, outcome: Outcome) -> str:
     if any(not call.server_side for call in answer.calls):
         return "tool-calls-unanswered"
     return "end" if answer.stop is None else answer.stop.value
-
-
-def _payload(payloads: dict[str, bytes], text: str) -> str | None:
-    """Keep text among the payloads; return its name, or None for no text."""
-    if not text:
-        return None
-    name = digest(text)
-    payloads[name] = text.encode("utf-8", "surrogatepass")
-    return name
 
 
 def _json(value: Json) -> str:

@@ -19,7 +19,9 @@ FORMAT_VERSION = 1
 """Raise when an older secondtake would misread what this one writes; a member it may ignore is no reason."""
 
 KIND = "take"
-"""`kind` in the meta of a cassette that is a take, and the member with its last word. What its first tree holds lies in the fixture; what changed, in itself."""
+"""`kind` in the meta of a cassette that is a take, and the member with its last word.
+
+What its first tree holds lies in the fixture; what changed, in itself."""
 
 type Section = Literal["failure", "acceptance"]
 

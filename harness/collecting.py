@@ -20,6 +20,7 @@ from secondtake.cassettes.errors import NotFound
 from secondtake.cassettes.events import Event, EventKind, contents, events
 from secondtake.cassettes.exchange import Channel, Digest
 from secondtake.cassettes.outcomes import Conditions, Missed, Ran, answered_live, control, count, effects
+from secondtake.cassettes.run_events import EXEC
 from secondtake.cassettes.stages import Staged
 from secondtake.cassettes.takes import Checked, Resources, Take
 from secondtake.cassettes.trees import changes, shown, tree_of
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 LIMITS = Limits()
 UNTRACED = Traced((), Source.TRAFFIC, "tracing is off")
 PROOFS = ("unverified", "weak", "medium", "strong")
-EXEC = "exec"
-"""The kind of the artifact that holds a take's commands."""
 
 
 class Watched:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from secondtake.cassettes import envelope as envelopes
 from secondtake.cassettes import takes
 from secondtake.cassettes.errors import BadInput
 from secondtake.cassettes.extension import Extended, additions
+from secondtake.cassettes.run_events import ESCAPES, ESCAPES_KEPT
 from secondtake.cassettes.stops import Rule
 from secondtake.harness import stopping
 from secondtake.harness.cast import Cast, cast_of
@@ -43,6 +44,7 @@ from secondtake.proxy.policy import Pace
 if TYPE_CHECKING:
     from secondtake.cassettes.cassette import Cassette
     from secondtake.cassettes.envelope import Envelope
+    from secondtake.cassettes.redact import Redactor
     from secondtake.cassettes.takes import Checked, Take
     from secondtake.harness.acceptance.scene import Floor
     from secondtake.harness.clock import Clock
@@ -281,7 +283,11 @@ class Playing:
         performed = replace(ended.performed, attempts=attempts)
         version = version_of(self.known, self.agent[0], ended.actor.environ) if self.known is not None else None
         take = take_of(self.fixture, self._cell(version), performed, ended.outcome, ended.seen, ended.collected, ended.checks, ended.around)
-        said = {"take": takes.encode(take), "stage": ended.collected.stage.packed()}
+        said = {
+            takes.KIND: takes.encode(take),
+            "stage": ended.collected.stage.packed(),
+            ESCAPES: escapes(attempts, self.equipment.redactor),
+        }
         problems = (*ended.seen.problems, *stopping.notes(performed.finished), *escape_problems(performed))
         seen = replace(ended.seen, problems=problems, seal=str(performed.tier))
         closed = self.taking.close(seen, ended.outcome, self.agent, self.equipment, said)
@@ -335,6 +341,14 @@ class Ended:
     collected: Collected
     checks: tuple[Checked, ...]
     around: Envelope
+
+
+def escapes(attempts: Sequence[Attempt], redactor: Redactor) -> list[list[object]]:
+    """Return attempts to leave as the closing record keeps them; the first ones, where there were very many."""
+    return [
+        [one.at_us, one.kind, redactor.text(one.address), one.port, None if one.name is None else redactor.text(one.name)]
+        for one in attempts[:ESCAPES_KEPT]
+    ]
 
 
 def bounded(recast: Recast, fixture: Fixture) -> Recast:

@@ -29,10 +29,12 @@ PART_BYTES = 1024 * 1024
 def command(surface: Surface, name: str, artifacts: Path | None) -> int:
     """List what happened, in order, from the cassette alone.
 
-    Model calls, tool calls and their results, retries, misses, stops. The same cassette always gives the same log. A key that ends in
-    `_sha256` names a payload, which --artifacts writes to a file of that name.
+    Model calls, tool calls and their results, calls of MCP servers, retries, misses, stops; of a take also what was executed, attempts to
+    leave, and the verdict. The same cassette always gives the same log. A key that ends in `_sha256` names a payload, which --artifacts
+    writes to a file of that name.
     """
     from secondtake.cassettes.events import fields
+    from secondtake.cassettes.run_events import fixture_of
 
     folder = _folder(artifacts) if artifacts is not None else None
     with surface.store().open(name) as cassette:
@@ -40,8 +42,9 @@ def command(surface: Surface, name: str, artifacts: Path | None) -> int:
         if surface.json:
             from secondtake.cli.render.objects import as_line
 
+            fixture = fixture_of(cassette)
             for event in found:
-                print(as_line(fields(event, run_id=cassette.name)))
+                print(as_line(fields(event, run_id=cassette.name, fixture=fixture)))
             return 0
         from secondtake.cli.render.events import HEADINGS, row
         from secondtake.cli.render.tables import print_table
@@ -54,10 +57,9 @@ def command(surface: Surface, name: str, artifacts: Path | None) -> int:
 
 
 def _events(cassette: Cassette) -> Iterator[Event]:
-    from secondtake.cassettes.events import contents, events
+    from secondtake.cassettes.run_events import log_of
 
-    exchanges = (cassette.exchange(seq) for seq in sorted(row.seq for row in cassette.rows))
-    return events(exchanges, contents(cassette))
+    return log_of(cassette)
 
 
 def _kept(cassette: Cassette, folder: Path) -> Iterator[Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -45,10 +46,39 @@ def _what(kind: EventKind, data: Mapping[str, object]) -> str:
             return f"{data.get('signal')}: {data.get('detail')}"
         case EventKind.UNREAD:
             return f"{data.get('reason')}: {data.get('url')}"
+        case EventKind.MCP_CALL:
+            return f"{_mcp(data)} {data.get('arguments') or data.get('arguments_sha256') or ''}"
+        case EventKind.MCP_RESULT:
+            failed = f" failed: {data.get('error') or 'by its own word'}" if data.get("is_error") else ""
+            return f"{_mcp(data)}{failed}{'' if data.get('answered') == 'live' else f', answered {data.get("answered")}'}"
         case EventKind.STOP:
             return str(data.get("reason"))
+        case EventKind.START:
+            return _words(data)
+        case EventKind.EXEC:
+            code = data.get("exit_code")
+            ended = f", signal {data['signal']}" if data.get("signal") is not None else "" if code in {0, None} else f", exit code {code}"
+            return f"{'' if data.get('mark') == 'matched' else f'{data.get("mark")}: '}{_words(data)}{ended}"
+        case EventKind.ESCAPE:
+            port = data.get("port")
+            return f"refused {data.get('kind')} to {data.get('name') or data.get('address')}{'' if port is None else f':{port}'}"
+        case EventKind.EXIT:
+            return f"exit code {data.get('exit_code')}{'' if not data.get('stopped') else f', stopped by {data["stopped"]}'}"
+        case EventKind.VERDICT:
+            invalid = f" (invalid: {data['invalid']})" if data.get("invalid") else ""
+            return f"{data.get('outcome')}{invalid}: {data.get('reason')}; {data.get('control')}"
         case _:
             assert_never(kind)
+
+
+def _mcp(data: Mapping[str, object]) -> str:
+    what = data.get("tool") or data.get("method") or "a reply"
+    return f"{data.get('server')}: {what}"
+
+
+def _words(data: Mapping[str, object]) -> str:
+    argv = data.get("argv")
+    return shlex.join(map(str, argv)) if isinstance(argv, list) else ""
 
 
 def _answered(data: Mapping[str, object]) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from secondtake.cassettes import takes
+from secondtake.cassettes.event import EventKind
 from secondtake.cassettes.exchange import Answered, Channel
+from secondtake.cassettes.run_events import log_of
 from secondtake.cassettes.stages import staged as stage_in
 from secondtake.cassettes.takes import Control, Outcome
 from secondtake.harness.demo import CAREFUL, HASTY
@@ -97,6 +99,9 @@ def test_an_attempt_to_leave_is_an_escape_and_is_counted(tmp_path: Path) -> None
         assert taken.take.refused_attempts == 1
         assert taken.take.outcome is Outcome.PASS
         assert [problem.kind for problem in taken.retaken.problems] == ["escape"]
+        with made.scene.stage.store.open(taken.name) as kept:
+            log = [one for one in log_of(kept) if one.event is EventKind.ESCAPE]
+        assert [(one.data["kind"], one.data["address"], one.data["port"]) for one in log] == [("tcp", "192.0.2.7", 9418)]
 
     played(tmp_path, test)
 

@@ -31,7 +31,20 @@ CASES: dict[EventKind, tuple[dict[str, Json], str]] = {
     EventKind.STREAM_ERROR: ({"reason": "overloaded_error", "ended": "reset"}, "overloaded_error (reset)"),
     EventKind.SIGNAL: ({"signal": "fallback", "detail": "to m"}, "fallback: to m"),
     EventKind.UNREAD: ({"reason": "no adapter", "url": "https://x.example/"}, "no adapter: https://x.example/"),
+    EventKind.MCP_CALL: ({"server": "git", "tool": "log", "arguments": '{"n":1}'}, 'git: log {"n":1}'),
+    EventKind.MCP_RESULT: (
+        {"server": "git", "tool": None, "method": "initialize", "is_error": True, "error": "no", "answered": "miss"},
+        "git: initialize failed: no, answered miss",
+    ),
     EventKind.STOP: ({"reason": "end"}, "end"),
+    EventKind.START: ({"argv": ["agent", "fix it"]}, "agent 'fix it'"),
+    EventKind.EXEC: ({"argv": ["git", "status"], "exit_code": 128, "mark": "agent-initiated"}, "agent-initiated: git status, exit code 128"),
+    EventKind.ESCAPE: ({"kind": "tcp", "address": "10.0.0.1", "port": 443, "name": None}, "refused tcp to 10.0.0.1:443"),
+    EventKind.EXIT: ({"exit_code": 0, "stopped": "max_calls 5"}, "exit code 0, stopped by max_calls 5"),
+    EventKind.VERDICT: (
+        {"outcome": "pass", "invalid": None, "reason": "all held", "control": "controlled"},
+        "pass: all held; controlled",
+    ),
 }
 
 
