@@ -70,9 +70,9 @@ def turns(shell: str, write: ToolCall | None, more: Mapping[str, object], *, com
     )
 
 
-def new_file(name: str, text: str) -> str:
-    """How aider's models write a file that is not there."""
-    return f"{name}\n```\n<<<<<<< SEARCH\n=======\n{text}>>>>>>> REPLACE\n```\n"
+def changed(name: str, before: str, after: str) -> str:
+    """How aider's models change a passage of a file; nothing before it makes a new file."""
+    return f"{name}\n```\n<<<<<<< SEARCH\n{before}=======\n{after}>>>>>>> REPLACE\n```\n"
 
 
 LEFT = {"hello.txt": "hello\n", "list.txt": "one\ntwo\n"}
@@ -155,7 +155,7 @@ CASTS: tuple[Cast, ...] = (
         DRIVERS["aider"],
         {**OPENAI, **AUTHOR},
         ("api.openai.com", "raw.githubusercontent.com"),
-        (Reply("I write both.\n\n" + "\n".join(new_file(*file) for file in LEFT.items())),),
+        (Reply("I write both.\n\n" + "\n".join(changed(name, "", text) for name, text in LEFT.items())),),
         (Scene((Reply("docs: a greeting and a list"),), model="gpt-4o-mini"),),
         files=LEFT,
         first=2,

@@ -1,9 +1,13 @@
-"""A package index on loopback with one small wheel, for what an agent installs from its shell."""
+"""A package index on loopback for what an agent installs from its shell: one small wheel for pip, one small tarball for npm."""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import io
+import json
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -14,7 +18,7 @@ HOST = "index.example"
 """What the agent's tool calls name; the recording is told where it is."""
 
 _INFO = "pebble-1.0.dist-info"
-_FILES = {
+_WHEEL_FILES = {
     "pebble/__init__.py": "WEIGHT = 3\n",
     f"{_INFO}/METADATA": "Metadata-Version: 2.1\nName: pebble\nVersion: 1.0\n",
     f"{_INFO}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -22,18 +26,42 @@ _FILES = {
 
 
 def _wheel() -> bytes:
-    listed = "".join(f"{name},,\n" for name in (*_FILES, f"{_INFO}/RECORD"))
+    listed = "".join(f"{name},,\n" for name in (*_WHEEL_FILES, f"{_INFO}/RECORD"))
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as file:
-        for name, text in {**_FILES, f"{_INFO}/RECORD": listed}.items():
+        for name, text in {**_WHEEL_FILES, f"{_INFO}/RECORD": listed}.items():
             file.writestr(zipfile.ZipInfo(name), text)
     return made.getvalue()
 
 
-WHEEL = _wheel()
-_NAME = "pebble-1.0-py3-none-any.whl"
-_PAGE = f'<!DOCTYPE html><html><body><a href="/files/{_NAME}#sha256={hashlib.sha256(WHEEL).hexdigest()}">{_NAME}</a></body></html>'.encode()
-_ANSWERS = {"/simple/pebble/": ("text/html", _PAGE), f"/files/{_NAME}": ("application/octet-stream", WHEEL)}
+_MANIFEST = {"name": "pebble", "version": "1.0.0", "main": "index.js"}
+
+
+def _tarball() -> bytes:
+    made = io.BytesIO()
+    with gzip.GzipFile(fileobj=made, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as file:
+        for name, text in {"package.json": json.dumps(_MANIFEST), "index.js": "exports.weight = 3;\n"}.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(text)
+            file.addfile(entry, io.BytesIO(text.encode()))
+    return made.getvalue()
+
+
+WHEEL, TARBALL = _wheel(), _tarball()
+_WHEEL_PATH, _TARBALL_PATH = "/files/pebble-1.0-py3-none-any.whl", "/pebble/-/pebble-1.0.0.tgz"
+_PAGE = f'<a href="{_WHEEL_PATH}#sha256={hashlib.sha256(WHEEL).hexdigest()}">{_WHEEL_PATH.rpartition("/")[2]}</a>'
+_DIST = {
+    "tarball": f"https://{HOST}{_TARBALL_PATH}",
+    "integrity": f"sha512-{base64.b64encode(hashlib.sha512(TARBALL).digest()).decode()}",
+}
+_PACKUMENT = {"name": "pebble", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {**_MANIFEST, "dist": _DIST}}}
+_ANSWERS = {
+    "/simple/pebble/": ("text/html", f"<!DOCTYPE html><html><body>{_PAGE}</body></html>".encode()),
+    _WHEEL_PATH: ("application/octet-stream", WHEEL),
+    "/pebble": ("application/json", json.dumps(_PACKUMENT).encode()),
+    _TARBALL_PATH: ("application/octet-stream", TARBALL),
+    "/-/npm/v1/security/advisories/bulk": ("application/json", b"{}"),
+}
 
 
 class _Index(BaseHTTPRequestHandler):
@@ -49,6 +77,11 @@ class _Index(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        """npm asks for advisories."""
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self.do_GET()
 
 
 @contextmanager
