@@ -153,7 +153,7 @@ class _Checked:
         return self._damage is None and self._digest not in self._checked
 
     def check(self) -> None:
-        """Read it all now, unless that was done. In any thread, while nobody else reads from this. Raises Corrupt, as every `read` after."""
+        """Read it all now, unless that was done; in any thread, while nobody reads from this. Raises Corrupt, as each `read` after."""
         if self.unchecked:
             try:
                 check(self, self._digest)

@@ -50,7 +50,7 @@ def instead(w: World, of: bytes, found: Callable[[], Source]) -> None:
     def cassette() -> MemoryCassette:
         real = made()
         body = real.body
-        real.body = lambda asked: found() if asked.digest == hashlib.sha256(of).hexdigest() else body(asked)  # type: ignore[method-assign]
+        real.body = lambda asked: found() if asked.digest == hashlib.sha256(of).hexdigest() else body(asked)  # type: ignore[assignment,method-assign]
         return real
 
     w.writer.cassette = cassette  # type: ignore[method-assign]
