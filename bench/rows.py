@@ -7,6 +7,7 @@ A figure is the median of its rounds, so that a burst of somebody else's work on
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gzip
 import hashlib
 import random
@@ -257,36 +258,37 @@ def kept(bench: Bench) -> Iterator[Row]:
     on_disk = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
     raw = sum(map(len, bodies))
     what = f"model traffic of a {len(turns)}-turn session on disk"
-    note = f"{raw / 1e6:.1f} MB of bodies"
+    cache = sum(file.stat().st_size for file in root.rglob("index"))
+    note = (
+        f"{raw / 1e6:.1f} MB of bodies; without the index, a cache: {(on_disk - cache) / 1024:.1f} KiB, {zipped / (on_disk - cache):.1f}×"
+    )
     yield Row(
         what, on_disk / 1024, zipped / 1024, "KiB", "gzip -6 per record", zipped / on_disk, "≥ 25× smaller", zipped >= 25 * on_disk, note
     )
 
     times = decode_times(store, "model", random.Random(3))
     worst = max(times)
-    note = f"median {statistics.median(times):.2f} ms"
+    note = f"processor time, nothing read before; median {statistics.median(times):.2f} ms"
     yield Row("decode any body of it, slowest", worst, 2.0, "ms", "goal", worst / 2, "≤ 2 ms", worst <= 2, note)
     yield at_most("encode CPU, journal and hashes included", "zstd -3 per record", 1.0, mine, other, "ms")
 
 
 def decode_times(store: Store, name: str, chance: random.Random) -> list[float]:
-    """Milliseconds to read each body whole, the best of three in random order; each time from a cassette opened anew."""
-    best: dict[tuple[int, str], float] = {}
-    for _ in range(3):
-        cassette = store.open(name)
-        order = [row.seq for row in cassette.rows]
-        chance.shuffle(order)
-        for seq in order:
-            exchange = cassette.exchange(seq)
-            assert exchange.answer is not None
-            for side, body in (("request", exchange.request.body), ("response", exchange.answer.body)):
-                begin = time.perf_counter()
+    """Milliseconds of processor time to read each body whole, the best of five in random order; nothing of the cassette was read before."""
+    best: dict[Digest, float] = {}
+    with store.open(name) as cassette:
+        exchanges = [cassette.exchange(row.seq) for row in cassette.rows]
+    bodies = [body for one in exchanges if one.answer is not None for body in (one.request.body, one.answer.body)]
+    for _ in range(5):
+        chance.shuffle(bodies)
+        for body in bodies:
+            with store.open(name) as cassette:
+                begin = time.thread_time()
                 source = cassette.body(body)
                 data = source.read(0, source.size_bytes)
-                took = (time.perf_counter() - begin) * 1000
+                took = (time.thread_time() - begin) * 1000
                 assert len(data) == body.size_bytes
-                best[seq, side] = min(took, best.get((seq, side), took))
-        cassette.close()
+                best[body.digest] = min(took, best.get(body.digest, took))
     return list(best.values())
 
 
@@ -296,7 +298,8 @@ def write(store: Store, name: str, exchanges: Sequence[End]) -> None:
     writer = store.create(name, meta={}, replace=True)
     for end in exchanges:
         exchange = end.exchange
-        writer.write([Head(exchange.seq, exchange.started_us, exchange.channel, exchange.request)])
+        asked = dataclasses.replace(exchange.request, body=Body())  # it begins: its body is still to come
+        writer.write([Head(exchange.seq, exchange.started_us, exchange.channel, asked)])
         writer.commit(end, failures.append)
     writer.close(meta={})
     if any(failures):

@@ -64,7 +64,7 @@ class Cassette:
         self.name = parts.name
         self._parts = parts
         self._frames = FrameReader(parts.journal)
-        self._decoder = BodyDecoder(self._frames.body_at)
+        self._decoder = BodyDecoder(self._frames)
         self._lost_heads: dict[int, Head] = {}
         self._whole_bytes = parts.journal.size_bytes
         self._checked: set[Digest] = set()

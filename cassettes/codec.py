@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import zstandard
 
@@ -19,7 +18,7 @@ from secondtake.cassettes import journal, splices, strands
 from secondtake.cassettes.digest import digest_of, raw
 from secondtake.cassettes.errors import Corrupt
 from secondtake.cassettes.exchange import Digest
-from secondtake.cassettes.journal import Place
+from secondtake.cassettes.journal import BODY, HEADER_BYTES, Place
 from secondtake.cassettes.limits import BLOCK_BYTES, COMPRESSES_BELOW, RECORD_BYTES
 from secondtake.cassettes.splices import Splice
 
@@ -52,8 +51,6 @@ class Encoded(NamedTuple):
 _FIXED = struct.Struct("<32sBI")
 _BASE = struct.Struct("<QIH")
 _STRAND = struct.Struct("<QIII")
-_LINK = struct.Struct("<BIQIII")
-_NAME_BYTES = 32
 
 
 def pack(body: Encoded) -> bytes:
@@ -71,25 +68,23 @@ type Link = tuple[int, int, int, int, int, bytes]
 """A frame of a strand without its body's name: the body's size; offset and length of the frame before; bytes added to the text, those of
 the table among them; the blocks. A bare tuple: a hundred are made to decode one body."""
 
+_LINK = struct.Struct("<4sI4x32xBIQIII")
+_BLOCKS_AT = _LINK.size
 
-def unpack_link(payload: bytes) -> Link | None:
-    """A body frame's payload as part of a strand; None when it is none. Raises Corrupt."""
-    try:
-        how, size, offset, length, text, table = _LINK.unpack_from(payload, _NAME_BYTES)
-    except struct.error as error:
-        if payload[_NAME_BYTES : _NAME_BYTES + 1] != _STRAND_MARK:
-            return None
-        raise Corrupt(f"a body frame is not one: {error}") from error
-    if how != _STRAND_NUMBER:
+
+def link_in(piece: bytes, at: int, length: int) -> Link | None:
+    """The body frame of `length` that stands at `at`, as one of a strand; None when it is none, or is not whole. Raises Corrupt."""
+    if length < _BLOCKS_AT or at + length > len(piece):
+        return None
+    head, stored, how, size, before, before_length, text, table = _LINK.unpack_from(piece, at)
+    if head != BODY or stored != length - HEADER_BYTES or how != STRAND:
         return None
     if not table <= text <= RECORD_BYTES >= size:
         raise Corrupt(f"a body frame claims {size} bytes, {text} of a strand and {table} of a table")
-    return size, offset, length, text, table, payload[_LINK_BYTES:]
+    return size, before, before_length, text, table, piece[at + _BLOCKS_AT : at + length]
 
 
-_STRAND_NUMBER = int(Encoding.STRAND)
-_STRAND_MARK = bytes([Encoding.STRAND])
-_LINK_BYTES = _NAME_BYTES + _LINK.size
+STRAND = int(Encoding.STRAND)
 
 
 def unpack(payload: bytes) -> Encoded:
@@ -100,10 +95,11 @@ def unpack(payload: bytes) -> Encoded:
         if size > RECORD_BYTES:
             raise Corrupt(f"a body frame claims {size} bytes")
         if how is Encoding.STRAND:
-            link = unpack_link(payload)
-            assert link is not None
-            size, offset, length, text, of_table, blocks = link
-            return Encoded(Digest(name.hex()), size, how, blocks, Place(offset, length), (), text, of_table)
+            offset, length, text, of_table = _STRAND.unpack_from(payload, _FIXED.size)
+            if not of_table <= text <= RECORD_BYTES:
+                raise Corrupt(f"a body frame claims {text} bytes of a strand and {of_table} of a table")
+            data = payload[_FIXED.size + _STRAND.size :]
+            return Encoded(Digest(name.hex()), size, how, data, Place(offset, length), (), text, of_table)
         if how is not Encoding.DELTA:
             return Encoded(Digest(name.hex()), size, how, payload[_FIXED.size :])
         offset, length, table_bytes = _BASE.unpack_from(payload, _FIXED.size)
@@ -141,6 +137,13 @@ class _Strand:
     """By the offset of a frame: where its table ends in the text, the size of the table, the size of the body."""
 
 
+class Frames(Protocol):
+    """Where body frames are read."""
+
+    def body_at(self, place: Place) -> bytes: ...
+    def piece(self, offset: int, length: int) -> tuple[bytes, int]: ...
+
+
 class BodyDecoder:
     """Decodes bodies by the place of their frame. Keeps the last few whole bodies, strands and dictionaries; memory is bounded."""
 
@@ -148,8 +151,8 @@ class BodyDecoder:
     DICTIONARIES = 8
     STRANDS = 16
 
-    def __init__(self, frame_at: Callable[[Place], bytes]) -> None:
-        self._frame_at = frame_at
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
         self._plain = zstandard.ZstdDecompressor()
         self._held: OrderedDict[int, _Held] = OrderedDict()
         self._held_bytes = 0
@@ -180,7 +183,7 @@ class BodyDecoder:
         return None
 
     def _read(self, place: Place, digest: Digest) -> bytes:
-        body = unpack(self._frame_at(place))
+        body = unpack(self._frames.body_at(place))
         if body.digest != digest:
             raise Corrupt(f"the body at offset {place.offset} is {body.digest}, expected {digest}")
         if body.encoding is Encoding.STRAND:
@@ -194,30 +197,32 @@ class BodyDecoder:
         links: list[Link] = []
         offsets: list[int] = []
         held = {one.last: first for first, one in self._strands.items()}
-        here, length, payload = place.offset, place.length, b""
+        here, length = place
+        piece, start = b"", 0
         while here not in held:
-            payload = self._frame_at(Place(here, length))
-            link = unpack_link(payload)
+            if here < start or here + length > start + len(piece):
+                piece, start = self._frames.piece(here, length)
+            link = link_in(piece, here - start, length)
             if link is None:
                 break
             offsets.append(here)
             links.append(link)
-            _, before, length, *_ = link
+            before, length = link[1], link[2]
             if before >= here or len(links) > CHAIN_FRAMES:
                 raise Corrupt(f"the body at offset {place.offset} refers forward, or stands on more than {CHAIN_FRAMES} others")
             here = before
         first = held.get(here)
         if first is None:
-            first, strand = offsets[-1], _Strand(strands.Text(self._root(payload)), place.offset)
+            first, strand = offsets[-1], _Strand(strands.Text(self._root(Place(here, length))), here)
         else:
             strand = self._strands.pop(first)
         links.reverse()
         offsets.reverse()
         stop = len(strand.text)
-        total = sum(text for _, _, _, text, _, _ in links)
+        total = sum([link[3] for link in links])
         if stop + total > 2 * RECORD_BYTES or len(strand.stops) + len(links) > CHAIN_FRAMES:
             raise Corrupt(f"the body at offset {place.offset} stands on too much")
-        strand.text.grow(b"".join([blocks for *_, blocks in links]), total)
+        strand.text.grow(b"".join([link[5] for link in links]), total)
         for at, (size, _, _, text, table, _) in zip(offsets, links, strict=True):
             stop += text
             strand.stops[at] = stop, table, size
@@ -229,10 +234,10 @@ class BodyDecoder:
             kept -= len(self._strands.popitem(last=False)[1].text)
         return made
 
-    def _root(self, payload: bytes) -> bytes:
+    def _root(self, place: Place) -> bytes:
         """The body that a strand's text begins with."""
-        body = unpack(payload)
-        if body.encoding is Encoding.DELTA:
+        body = unpack(self._frames.body_at(place))
+        if body.base is not None:
             raise Corrupt("a strand begins with a body that is not kept whole")
         return self._full(body)
 
@@ -247,7 +252,7 @@ class BodyDecoder:
             if held is not None:
                 break
             user = base
-            body = unpack(self._frame_at(user))
+            body = unpack(self._frames.body_at(user))
             if body.encoding is Encoding.STRAND:
                 raise Corrupt(f"the body at offset {place.offset} stands on a strand")
             if body.base is None:
@@ -287,7 +292,7 @@ class BodyDecoder:
         known = self._by_root.get(held.root.offset)
         if known is None:
             root = self._held.get(held.root.offset)
-            content = root.data if root is not None else self._full(unpack(self._frame_at(held.root)))
+            content = root.data if root is not None else self._full(unpack(self._frames.body_at(held.root)))
             known = self._by_root[held.root.offset] = journal.dictionary_decompressor(content)
             if len(self._by_root) > self.DICTIONARIES:
                 self._by_root.popitem(last=False)

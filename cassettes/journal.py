@@ -51,7 +51,7 @@ class Kind(IntEnum):
     CLOSE = 6
 
 
-_BODY = MARK + bytes((Kind.BODY, 0))
+BODY = MARK + bytes((Kind.BODY, 0))
 """How the header of a body frame begins."""
 _BODY_HEAD = struct.Struct("<4sI")
 
@@ -220,19 +220,22 @@ class FrameReader:
     def body_at(self, place: Place) -> bytes:
         """The payload of the body frame at `place`. Its checksum is left to `verify`: who reads a body checks the body's digest."""
         offset, length = place
-        at = offset - self._piece_from
-        if at < 0 or at + length > len(self._piece):
-            # The frames that it stands on are before it, so what is before it is read too.
-            self._piece_from = max(offset - max(BEHIND_BYTES - length, 0), 0)
-            at = offset - self._piece_from
-            self._piece = self.region.read(self._piece_from, at + length)
-        piece = self._piece
-        stop = at + length
-        if length < HEADER_BYTES or stop > len(piece) or _BODY_HEAD.unpack_from(piece, at) != (_BODY, length - HEADER_BYTES):
+        piece, start = self.piece(offset, length)
+        at, stop = offset - start, offset - start + length
+        if length < HEADER_BYTES or stop > len(piece) or _BODY_HEAD.unpack_from(piece, at) != (BODY, length - HEADER_BYTES):
             raise Corrupt(f"the body frame at offset {offset} is damaged")
-        if length > BEHIND_BYTES:
-            self._piece = b""
         return piece[at + HEADER_BYTES : stop]
+
+    def piece(self, offset: int, length: int) -> tuple[bytes, int]:
+        """A piece of the journal that holds these bytes, as far as they are there, and where it starts. It reaches back from them, since
+        the frames that a body stands on are before it."""
+        start, piece = self._piece_from, self._piece
+        if offset < start or offset + length > start + len(piece):
+            start = max(offset - max(BEHIND_BYTES - length, 0), 0)
+            piece = self.region.read(start, offset - start + length)
+            if length <= BEHIND_BYTES:
+                self._piece_from, self._piece = start, piece
+        return piece, start
 
     def frame_at(self, place: Place, kind: Kind) -> Frame:
         """The frame at `place`. Raises Corrupt when it is not whole or of another kind."""

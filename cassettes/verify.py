@@ -194,7 +194,7 @@ def _in(subset: tuple[int, int] | None, digest: Digest) -> bool:
 
 
 def _body_faults(parts: Parts, uses: list[tuple[Digest, _Use]], quick: bool) -> Iterator[Fault]:
-    decoder = BodyDecoder(FrameReader(parts.journal).body_at)
+    decoder = BodyDecoder(FrameReader(parts.journal))
     for digest, use in uses:
         if use.place == NOWHERE:
             yield Fault("body_missing", Severity.ERROR, f"no bytes are kept of {digest}", use.seq, use.offset)
@@ -236,7 +236,7 @@ _NAMING: Mapping[str, Callable[[bytes], Iterable[Digest]]] = {
 def _artifact_faults(parts: Parts, scanned: Scan, subset: tuple[int, int] | None, quick: bool) -> Iterator[Fault]:
     """Artifacts inside their records, and what trees and the closing record name. The content of others is checked as bodies are."""
     table, frames = scanned.index.artifacts, FrameReader(parts.journal)
-    decoder = BodyDecoder(frames.body_at)
+    decoder = BodyDecoder(frames)
     begun_with: frozenset[Digest] | None = None if scanned.meta.get("kind") == takes.KIND else frozenset()
     for row in table:
         kind, digest, _ = row.artifact

@@ -6,6 +6,7 @@ from secondtake.cassettes import codec, journal, splices
 from secondtake.cassettes.bodies import BodyEncoder
 from secondtake.cassettes.codec import BodyDecoder, Encoded, Encoding
 from secondtake.cassettes.digest import digest_of
+from secondtake.cassettes.errors import Corrupt
 from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.journal import HEADER_BYTES, Place
 
@@ -41,11 +42,17 @@ class Tape:
         packed = journal.dictionary_compressor(root).compress(literal) if literal else b""
         return self.put(Encoded(digest_of(data), len(data), Encoding.DELTA, packed, at, made))
 
-    def frame(self, place: Place) -> bytes:
-        return self.frames[place.offset][HEADER_BYTES:]
+    def body_at(self, place: Place) -> bytes:
+        frame = self.frames.get(place.offset)
+        if frame is None:
+            raise Corrupt("no frame stands there")
+        return frame[HEADER_BYTES:]
+
+    def piece(self, offset: int, length: int) -> tuple[bytes, int]:
+        return self.frames.get(offset, b""), offset
 
     def encoding(self, place: Place) -> Encoding:
-        return codec.unpack(self.frame(place)).encoding
+        return codec.unpack(self.body_at(place)).encoding
 
     def read(self, place: Place, digest: Digest) -> bytes:
-        return BodyDecoder(self.frame).decode(place, digest)
+        return BodyDecoder(self).decode(place, digest)

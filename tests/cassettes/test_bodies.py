@@ -30,7 +30,7 @@ def test_bodies_are_read_back_whatever_came_before(parts: list[tuple[int, bytes,
         place = tape.keep(data, str(conversation))
         assert place is not None
         kept.append((place, data))
-    shared = BodyDecoder(tape.frame)
+    shared = BodyDecoder(tape)
     for place, data in reversed(kept):
         assert tape.read(place, digest_of(data)) == data
         assert shared.decode(place, digest_of(data)) == data
@@ -50,7 +50,7 @@ def test_edited_bodies_are_read_back(data: st.DataObject) -> None:
         place = tape.keep(now)
         assert place is not None
         kept.append((place, now))
-    shared = BodyDecoder(tape.frame)
+    shared = BodyDecoder(tape)
     for place, body in kept:
         assert shared.decode(place, digest_of(body)) == body
         assert tape.read(place, digest_of(body)) == body
@@ -175,7 +175,7 @@ def test_a_strand_whose_compressor_was_given_up_begins_anew() -> None:
             place = tape.keep(data, str(number))
             assert place is not None
             kept.append((place, data))
-    shared = BodyDecoder(tape.frame)
+    shared = BodyDecoder(tape)
     for place, data in kept:
         assert shared.decode(place, digest_of(data)) == data
     assert tape.size < (BodyEncoder.STRANDS + 3) * (4000 + 3 * 200)
