@@ -6,7 +6,6 @@ Sources: RFC 9112 2.2, 3, 5 and 6; a bare CR or LF, obs-fold, a bad name, and fr
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 
 from mitmproxy import http
@@ -14,7 +13,7 @@ from mitmproxy import http
 from secondtake.cassettes import limits
 from secondtake.cassettes.exchange import Fields
 from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, values, without_body
-from secondtake.proxy.translate import Head, Unreadable, split_authority
+from secondtake.proxy.translate import Head, Unreadable, response_message, split_authority
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-zA-Z]+")
 _TARGET = re.compile(rb"[^\x00-\x20\x7f]+")
@@ -155,8 +154,7 @@ def read_response_head(lines: Sequence[bytes]) -> http.Response:
     if match is None:
         raise BadHead(f"bad status line {lines[0][:80]!r}")
     version, status, reason = match.groups()
-    now = time.time()  # noqa: TID251 - as above
-    return http.Response(version, int(status), reason or b"", http.Headers(read_fields(lines[1:])), None, None, now, None)
+    return response_message(version, int(status), reason or b"", read_fields(lines[1:]))
 
 
 def as_lines(raw: bytes) -> str:

@@ -29,12 +29,12 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseProtocolError,
     ResponseTrailers,
 )
-from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyReader
+from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyReader, should_make_pipe
 
 from secondtake.proxy import early
 from secondtake.proxy.arrival import Whole
 from secondtake.proxy.commands import Abort, ResponseAbort, ResponseHead, ResponseInterim
-from secondtake.proxy.framing import Delimiter, values
+from secondtake.proxy.framing import Delimiter, tokens, values
 from secondtake.proxy.heads import (
     REASONS,
     BadHead,
@@ -287,6 +287,12 @@ class ClientSide(Http1Server):
                 yield from self._handle_event(events.DataReceived(self.conn, b""))
 
 
+def _closes(message: http.Message) -> bool:
+    """Whether a connection ends with this message (RFC 9112 9.3)."""
+    wanted = tokens(message.data.headers.fields, b"connection")
+    return b"close" in wanted or (message.data.http_version != b"HTTP/1.1" and b"keep-alive" not in wanted)
+
+
 INTERIM_HEADS = 1000
 """1xx heads before one answer; an origin that sends more is not going to answer."""
 
@@ -296,11 +302,12 @@ class OriginSide(Http1Client):
 
     interims = 0
     """1xx heads before this answer."""
+    chunked = False
+    """How the body of the request is framed."""
 
     def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
         if isinstance(event, RequestTrailers):
-            assert self.request is not None
-            if values(self.request.headers.fields, b"transfer-encoding"):
+            if self.chunked:
                 yield commands.SendData(self.conn, trailer_block(event.trailers.fields))
                 yield from self.mark_done(request=True)
             return
@@ -309,15 +316,21 @@ class OriginSide(Http1Client):
         if isinstance(event, RequestHeaders) and self.stream_id is None:
             self.stream_id, self.request = event.stream_id, event.request
             data = event.request.data
+            self.chunked = bool(values(data.headers.fields, b"transfer-encoding"))
             target = b"%s://%s%s" % (data.scheme, data.authority, data.path) if data.authority else data.path
             yield commands.SendData(self.conn, assemble(b"%s %s HTTP/1.1\r\n" % (data.method, target), data.headers.fields))
             return
         if event.stream_id != self.stream_id:
             return
-        if isinstance(event, RequestData) and self.state == self.passthrough:
-            yield commands.SendData(self.conn, event.data)
-            return
-        yield from super().send(event)
+        if isinstance(event, RequestData):
+            chunked = self.chunked and self.state != self.passthrough
+            yield commands.SendData(self.conn, b"%x\r\n%s\r\n" % (len(event.data), event.data) if chunked else event.data)
+        elif isinstance(event, RequestEndOfMessage):
+            if self.chunked:
+                yield commands.SendData(self.conn, b"0\r\n\r\n")
+            yield from self.mark_done(request=True)
+        else:
+            yield from super().send(event)
 
     def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
         if isinstance(event, events.ConnectionClosed) and self.buf and self.stream_id is not None:
@@ -359,6 +372,26 @@ class OriginSide(Http1Client):
         yield ReceiveHttp(ResponseHeaders(self.stream_id, response, size == 0))
         if self.state == self.read_body:
             yield from self.state(events.DataReceived(self.conn, b""))
+
+    def mark_done(self, *, request: bool = False, response: bool = False) -> layer.CommandGenerator[None]:
+        """As mitmproxy's, by what is known of the heads already."""
+        self.request_done = self.request_done or request
+        self.response_done = self.response_done or response
+        if not (self.request_done and self.response_done):
+            return
+        assert self.request is not None
+        assert self.response is not None
+        if should_make_pipe(self.request, self.response):
+            yield from self.make_pipe()
+        elif isinstance(self.body_reader, Http10Reader) or _closes(self.request) or _closes(self.response):
+            self.state = self.done
+            yield commands.CloseConnection(self.conn)
+        else:
+            self.request_done = self.response_done = False
+            self.request = self.response = self.stream_id = None
+            self.state = self.read_headers
+            if self.buf:
+                yield from self.state(events.DataReceived(self.conn, b""))
 
     def unreadable(self, why: str) -> layer.CommandGenerator[None]:
         """The head that came is not one: who asked is told why, with what came, line by line, so that it can be redacted as fields are."""

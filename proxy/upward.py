@@ -11,6 +11,7 @@ from secondtake.cassettes.exchange import Fields, Request
 from secondtake.cassettes.websocket import without_extensions
 from secondtake.proxy.framing import HTTP_1_1, HTTP_2, frame_request, values
 from secondtake.proxy.routes import Route
+from secondtake.proxy.translate import request_message
 
 VALIDATORS = (b"if-none-match", b"if-modified-since")
 
@@ -49,19 +50,14 @@ def head_up(
             fields = (*fields, *route.fields)
         elif request.named.connect is None and request.scheme == "http":
             rules.append("target-form")
-    message = http.Request(
-        route.address[0],
-        route.address[1],
+    message = request_message(
+        route.address,
         request.method.encode("latin-1"),
         b"https" if route.tls else b"http",
         absolute,
         route.prefix + request.path,
         b"HTTP/2.0" if http2 else b"HTTP/1.1",
-        http.Headers(fields),
-        None,
-        None,
-        0.0,
-        None,
+        fields,
     )
     return message, tuple(rules)
 
