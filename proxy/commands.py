@@ -9,6 +9,7 @@ from mitmproxy import http
 from mitmproxy.connection import Connection
 from mitmproxy.proxy import commands, events
 from mitmproxy.proxy.layers.http._base import HttpEvent
+from mitmproxy.proxy.layers.http._events import ResponseHeaders
 
 from secondtake.cassettes.exchange import Fields
 from secondtake.proxy.framing import Delimiter
@@ -46,6 +47,14 @@ class ResponseInterim(HttpEvent):
     """A 1xx head other than 101; the final one is still to come."""
 
     response: http.Response
+
+
+@dataclass
+class OriginHead(ResponseHeaders):
+    """The final head of an HTTP/1 origin."""
+
+    whole: bool = False
+    """Its body came with it, all of it."""
 
 
 @dataclass

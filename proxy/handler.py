@@ -16,7 +16,8 @@ import socket
 import struct
 import termios
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mitmproxy import options
 from mitmproxy.connection import Connection, ConnectionState, Server
@@ -47,10 +48,8 @@ FLUSH_S = 2.0
 CONNECT_S = 30.0
 """How long one address may take to accept a connection."""
 
-
 LOOK_S = 0.25
 """How often it is looked whether a client that ended its side still holds its connection."""
-
 
 LOOK_AGAIN_S = 0.02
 """How soon it is looked again whether a request that waits for its connection goes on."""
@@ -122,7 +121,7 @@ class WireHandler(server.LiveConnectionHandler):
         """Bytes of an HTTP/1 client's request that are still here."""
         self.tapes: set[Tape] = set()
         """Exchanges being written on this connection."""
-        self.sockets: list[asyncio.Task[None]] = []
+        self.sockets: list[asyncio.Future[Any]] = []
 
     @property
     def context(self) -> Context:
@@ -153,7 +152,7 @@ class WireHandler(server.LiveConnectionHandler):
                         if command.blocking:
                             todo.append(events.HookCompleted(command))
                     elif isinstance(command, Await):
-                        self._spawn(self._await(command))
+                        self._await(command)
                     elif isinstance(command, commands.OpenConnection):
                         task = self._spawn(self.open_connection(command))
                         self.transports[command.connection] = server.ConnectionIO(handler=task)
@@ -170,20 +169,29 @@ class WireHandler(server.LiveConnectionHandler):
             self._abort(self.client)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        return self._watch(asyncio.get_running_loop().create_task(work))
+
+    def _watch[F: asyncio.Future[Any]](self, task: F) -> F:
         self.sockets.append(task)
         task.add_done_callback(self._finished)
         return task
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _finished(self, task: asyncio.Future[Any]) -> None:
         with contextlib.suppress(ValueError):
             self.sockets.remove(task)
         if not task.cancelled() and (error := task.exception()) is not None and isinstance(error, Exception):
             self.hooks.crashed(self, error)
             self._abort(self.client)  # whoever waits for it would wait for ever
 
-    async def _await(self, command: Await) -> None:
-        self.process(AwaitCompleted(command, await command.make()))
+    def _await(self, command: Await) -> None:
+        """Go on with the reply. A future is waited for as it is: a task around each commit would cost more than the wait."""
+        awaited = asyncio.ensure_future(command.make())
+        awaited.add_done_callback(partial(self._reply, command))
+        self._watch(awaited)
+
+    def _reply(self, command: Await, done: asyncio.Future[object]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self.process(AwaitCompleted(command, done.result()))
 
     def _close(self, command: commands.ConnectionCommand) -> None:
         if command.connection not in self.transports:

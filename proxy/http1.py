@@ -25,7 +25,6 @@ from mitmproxy.proxy.layers.http._events import (
     RequestTrailers,
     ResponseData,
     ResponseEndOfMessage,
-    ResponseHeaders,
     ResponseProtocolError,
     ResponseTrailers,
 )
@@ -33,7 +32,7 @@ from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyRe
 
 from secondtake.proxy import early
 from secondtake.proxy.arrival import Whole
-from secondtake.proxy.commands import Abort, ResponseAbort, ResponseHead, ResponseInterim
+from secondtake.proxy.commands import Abort, OriginHead, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.framing import Delimiter, tokens, values
 from secondtake.proxy.heads import (
     REASONS,
@@ -369,7 +368,8 @@ class OriginSide(Http1Client):
         self.response = response
         self.body_reader = _body_reader(size)
         self.state = self.read_body
-        yield ReceiveHttp(ResponseHeaders(self.stream_id, response, size == 0))
+        whole = size is not None and 0 < size <= len(self.buf)
+        yield ReceiveHttp(OriginHead(self.stream_id, response, size == 0, whole))
         if self.state == self.read_body:
             yield from self.state(events.DataReceived(self.conn, b""))
 

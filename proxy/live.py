@@ -29,7 +29,7 @@ from mitmproxy.proxy.layers.http._events import (
 
 from secondtake.cassettes.exchange import Answer, Answered, Channel, Ending, Fields, Request
 from secondtake.proxy import local
-from secondtake.proxy.commands import ResponseAbort, ResponseHead, ResponseInterim
+from secondtake.proxy.commands import OriginHead, ResponseAbort, ResponseHead, ResponseInterim
 from secondtake.proxy.early import Rest, cancel
 from secondtake.proxy.failures import explain
 from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, Delimiter, content_length, frame_response, tokens, values, without_body
@@ -225,14 +225,15 @@ class LivePart:
             keep_alive=stream.keep_alive,
         )
         self.delimiter = framed.delimiter
-        head = ResponseHead(stream.stream_id, answer.status, answer.reason, framed.fields, framed.delimiter, framed.close)
+        whole = self.request_over and isinstance(event, OriginHead) and event.whole
+        head = ResponseHead(stream.stream_id, answer.status, answer.reason, framed.fields, framed.delimiter, framed.close, more=whole)
         if answer.status == 101:
             yield from self.upgrade(head)
         elif event.end_stream or framed.delimiter is Delimiter.NONE:
             self.held.append(head)  # the head is the whole message
         else:
             self.remaining = length if not without_body(request.method, answer.status) else None
-            if self.remaining == 0:
+            if self.remaining == 0 or whole:
                 self.held.append(head)
             else:
                 yield from stream.to_client(head)
