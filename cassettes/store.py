@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from secondtake.cassettes import bundle, garbage, journal, layout, names, store_key
@@ -48,6 +48,8 @@ class Summary:
     root: str | None
     trouble: str | None = None
     """Why it cannot be opened (state `damaged`)."""
+    meta: Mapping[str, object] = field(default_factory=dict)
+    """What it says about itself."""
 
 
 class Store:
@@ -313,7 +315,8 @@ class Store:
             size += 0 if status is None else status.allocated_bytes
         try:
             with Cassette(self._parts(name)) as cassette:
-                return Summary(name, cassette.state, len(cassette.rows), size, cassette.meta.get("created"), cassette.root)
+                meta = cassette.meta
+                return Summary(name, cassette.state, len(cassette.rows), size, meta.get("created"), cassette.root, meta=meta)
         except (RecordedError, OSError) as error:
             return Summary(name, State.DAMAGED, 0, size, None, None, str(error))
 

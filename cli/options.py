@@ -155,7 +155,7 @@ class AgentCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Split at the first `--`; the agent's part reaches the command as `agent`."""
         ours, agent = split_agent(args)
-        if not agent and not {"--help", "-h"} & set(ours):
+        if not agent and not {"--help", "-h"} & set(ours) and not ctx.resilient_parsing:  # a shell that asks for names has no agent yet
             raise click.UsageError("no agent to run: put its command after `--`", ctx)
         ctx.meta[AGENT_KEY] = agent
         return super().parse_args(ctx, ours)

@@ -8,36 +8,26 @@ from secondtake.cli.options import Surface, surface_options
 
 
 @click.command("ls")
+@click.option("--takes", "each", is_flag=True, help="List every take of a matrix, not the matrix as one.")
 @surface_options
-def command(surface: Surface) -> int:
-    """List the cassettes in the store, newest last."""
-    summaries = sorted(surface.store().list(), key=lambda summary: (str(summary.created or ""), summary.name))
+def command(surface: Surface, each: bool) -> int:
+    """List the cassettes in the store, newest last: recordings, takes, probes.
+
+    The takes of a matrix are one line, which `report` explains.
+    """
+    from secondtake.cli.render.listing import HEADINGS, fields, listed, rows
+
+    found = listed(surface.store().list())
     if surface.json:
         from secondtake.cli.render.objects import as_line
 
-        for summary in summaries:
-            print(
-                as_line(
-                    {
-                        "name": summary.name,
-                        "state": str(summary.state),
-                        "exchanges": summary.exchanges,
-                        "bytes_on_disk": summary.bytes_on_disk,
-                        "created": summary.created,
-                        "root": summary.root,
-                        "trouble": summary.trouble,
-                    }
-                )
-            )
+        for one in found:
+            print(as_line(fields(one)))
         return 0
-    if not summaries:
-        surface.say(f"no cassettes in {surface.place.root}\n\nhint: secondtake record NAME -- AGENT...")
+    if not found:
+        surface.say(f"no cassettes in {surface.place.root}\n\nhint: secondtake record NAME{surface.again} -- AGENT...")
         return 0
     from secondtake.cli.render.tables import print_table
-    from secondtake.cli.render.words import size
 
-    print_table(
-        ["name", "state", ">exchanges", ">on disk", "recorded"],
-        ([s.name, str(s.state), f"{s.exchanges:,}", size(s.bytes_on_disk), str(s.created or "unknown")] for s in summaries),
-    )
+    print_table(HEADINGS, rows(found, each=each))
     return 0

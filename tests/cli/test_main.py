@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from secondtake.cassettes.store import Store
-from secondtake.cli.main import run
+from secondtake.cli.main import COMPLETION_VARIABLE, run
 from tests.cli.scenes import PROGRAM, Command, environment
 
 
@@ -51,3 +51,17 @@ def test_help_is_quick_because_it_loads_nothing_heavy(here: Path) -> None:
 def test_run_is_callable_twice_in_one_process(store: Store) -> None:
     """No state is left behind by a command."""
     assert [run(["ls", "-q"]), run(["ls", "-q"])] == [0, 0]
+
+
+@pytest.mark.parametrize("words", ["show in", "replay in", "retake in", "calibrate in", "events in"])
+def test_names_are_completed_where_no_agent_stands_yet(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: str
+) -> None:
+    """DESIGN 7: shell completion; a command that wants `-- AGENT` is asked for names before there is one."""
+    assert store.list()
+    monkeypatch.setenv(COMPLETION_VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"secondtake {words}")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    with pytest.raises(SystemExit):
+        run([])
+    assert capfd.readouterr() == ("plain,incident\n", "")

@@ -38,7 +38,10 @@ CASES: dict[EventKind, tuple[dict[str, Json], str]] = {
     ),
     EventKind.STOP: ({"reason": "end"}, "end"),
     EventKind.START: ({"argv": ["agent", "fix it"]}, "agent 'fix it'"),
-    EventKind.EXEC: ({"argv": ["git", "status"], "exit_code": 128, "mark": "agent-initiated"}, "agent-initiated: git status, exit code 128"),
+    EventKind.EXEC: (
+        {"argv": ["git", "status"], "exit_code": 128, "mark": "agent-initiated"},
+        "agent-initiated: git status, exit code 128",
+    ),
     EventKind.ESCAPE: ({"kind": "tcp", "address": "10.0.0.1", "port": 443, "name": None}, "refused tcp to 10.0.0.1:443"),
     EventKind.EXIT: ({"exit_code": 0, "stopped": "max_calls 5"}, "exit code 0, stopped by max_calls 5"),
     EventKind.VERDICT: (
