@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from urllib.parse import quote, quote_plus
@@ -28,6 +28,13 @@ _WIDEST = 12
 """Views are made of a window at a time, so that 8 MiB of escapes cost no hundreds of MiB; windows overlap by so many longest forms."""
 _DIRECT_BYTES = 4096
 """Content shorter than this is searched without looking for runs first."""
+
+
+CHANCELESS_BYTES = 16
+"""A value from this length on that stands in bytes which are no text stands there because somebody put it there."""
+
+_FEW = 6
+"""So many values are looked for one by one faster than through runs: gigabytes a second each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,7 @@ class Needles:
                 self._base64.setdefault(form, one)
         self._in_runs = [form for form in (*self._plain, *self._base64) if _RUNS.all_of(form)]
         self._loose = [form for form in (*self._plain, *self._base64) if not _RUNS.all_of(form)]
+        self._long = [one for value, one in values.items() if len(value) >= CHANCELESS_BYTES]
         self.longest = max(map(len, (*self._plain, *self._base64)), default=0)
         """Bytes of the longest form."""
 
@@ -112,6 +120,25 @@ class Needles:
                 for hit in self.literal(chain[-1].content):
                     start, stop = locate(chain, hit.start, hit.stop)
                     hits.append(Hit(at + start, at + stop, hit.kind, hit.value))
+        return hits
+
+    @property
+    def some_long(self) -> bool:
+        """Whether `verbatim` looks for anything."""
+        return bool(self._long)
+
+    def verbatim(self, content: bytes) -> list[Hit]:
+        """Where values stand as they are that are too long to stand anywhere by chance: all that is looked for in what is no text."""
+        among: Sequence[Known] = self._long
+        if len(among) > _FEW and len(content) > _DIRECT_BYTES:
+            runs = b"\n".join([content[start:stop] for start, stop in _RUNS.find(content)])
+            among = [one for one in among if one.value in runs or not _RUNS.all_of(one.value)]
+        hits: list[Hit] = []
+        for one in among:
+            at = content.find(one.value)
+            while at >= 0:
+                hits.append(Hit(at, at + len(one.value), one.kind, one.value))
+                at = content.find(one.value, at + len(one.value))
         return hits
 
     def literal(self, content: bytes) -> list[Hit]:

@@ -34,6 +34,7 @@ from secondtake.cassettes.match import partial_keys
 from secondtake.cassettes.message import Message, State
 from secondtake.cassettes.records import End, Head, Record
 from secondtake.cassettes.redact import RedactedBody, Redactor
+from secondtake.cassettes.streams import BINARY
 from secondtake.cassettes.tokens import TOKENS, tokens_in
 
 FORWARDED_RULES = frozenset(
@@ -321,6 +322,8 @@ class Recording:
     def _tell(self, side: Side, told: RedactedBody) -> None:
         """Write down what was done to a body of `side`."""
         self._redactions += told.redactions
+        if side is Side.RESPONSE and any(one.place == BINARY for one in told.redactions):
+            self._notes.append("the answer's body is no text and holds a credential: what is kept, and played, has a placeholder there")
         message = self._messages[side]
         if self._withheld and side is Side.RESPONSE and told.redactions:
             self._describe(message)

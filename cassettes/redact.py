@@ -25,7 +25,7 @@ from secondtake.cassettes.needles import Hit, Needles
 from secondtake.cassettes.placeholder import ENTROPY_BITS, collapse, fingerprint, is_placeholder, placed, placeholder, sealed
 from secondtake.cassettes.secrets import HEADERS, URL_HEADERS, Known, header_kind
 from secondtake.cassettes.settle import merged, settled
-from secondtake.cassettes.streams import StreamRedactor, binary, media_type
+from secondtake.cassettes.streams import BINARY, StreamRedactor, binary, media_type
 
 __all__ = ["Known", "RedactedBody", "Redactor", "StreamRedactor", "collapse"]
 
@@ -267,8 +267,8 @@ class Redactor:
             return RedactedBody(content)
         match self._plain(content, fields):
             case None:
-                hits = self.needles.literal(content) if side is Side.REQUEST else []
-                return RedactedBody(*self._apply(content, [("body", hit) for hit in hits], side))
+                hits = self.needles.literal(content) if side is Side.REQUEST else self.needles.verbatim(content)
+                return RedactedBody(*self._apply(content, [(BINARY, hit) for hit in hits], side))
             case RedactedBody() as withheld:
                 return withheld
             case plain, names:

@@ -34,10 +34,14 @@ _BINARY = (
     b"application/vnd.oci.image.layer",
     b"application/vnd.docker.image.rootfs",
 )
+BINARY = "binary"
+"""The place of what is hidden in a body that is no text."""
+
 _UNSAID = frozenset({b"", b"application/octet-stream", b"binary/octet-stream", b"application/x-download", b"application/force-download"})
 _SNIFF_BYTES = 4096
 _BATCH_BYTES = 32 * 1024
 """Bytes gathered before they are searched; small pieces would cost a search each."""
+_BINARY_BATCH_BYTES = 256 * 1024
 _CHAIN_BYTES = 1024 * 1024
 """Overlapping hits are one hit; a chain of them longer than this is cut."""
 
@@ -91,8 +95,11 @@ class StreamRedactor:
         self._held = b""
         self._at = 0
         self._hold = needles.longest + 2
-        self._pass = not needles or binary(media)
+        self._pass = not needles
         self._sniffed = False
+        self._find, self._place, self._batch_bytes = needles.literal, "body", _BATCH_BYTES
+        if binary(media):
+            self._is_binary()
         self.codings = () if binary(media) else codings(fields)
         self._decoder = Decoder(self.codings) if self.codings else None
         self._redactions: list[Redaction] = []
@@ -134,18 +141,25 @@ class StreamRedactor:
         held, self._held = self._held, b""
         return self._put(held, len(held))[0]
 
+    def _is_binary(self) -> None:
+        """No text: only what cannot stand there by chance is looked for."""
+        self._sniffed = True
+        self._pass = not self._needles.some_long
+        self._find, self._place, self._batch_bytes = self._needles.verbatim, BINARY, _BINARY_BATCH_BYTES
+
     def _search(self, data: bytes) -> bytes:
         if self._pass:
             return data
         self._held += data
-        if len(self._held) < self._hold + _BATCH_BYTES:
+        if len(self._held) < self._hold + self._batch_bytes:
             return b""
         if not self._sniffed:
             self._sniffed = True
-            self._pass = binary(self._media, self._held)
-            if self._pass:
-                held, self._held = self._held, b""
-                return held
+            if binary(self._media, self._held):
+                self._is_binary()
+        if self._pass:
+            held, self._held = self._held, b""
+            return held
         out, stop = self._put(self._held, len(self._held) - self._hold)
         self._held = self._held[stop:]
         return out
@@ -155,8 +169,8 @@ class StreamRedactor:
         parts: list[bytes] = []
         at = 0
         if not self._sniffed and binary(self._media, held):
-            return held, len(held)
-        for hit in _disjoint(self._needles.literal(held)):
+            self._is_binary()
+        for hit in _disjoint(self._find(held)):
             if hit.start >= safe:
                 break
             if hit.stop > safe and len(held) < _CHAIN_BYTES:
@@ -164,7 +178,7 @@ class StreamRedactor:
                 break
             put, mark = self._replacement(hit, held[hit.start : hit.stop])
             parts += (held[at : hit.start], put)
-            redaction = Redaction(self._side, "body", self._at + hit.start, self._at + hit.stop, hit.kind, mark)
+            redaction = Redaction(self._side, self._place, self._at + hit.start, self._at + hit.stop, hit.kind, mark)
             self._redactions.append(redaction)
             at = hit.stop
         safe = max(safe, at)

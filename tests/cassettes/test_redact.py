@@ -222,12 +222,24 @@ def test_protocol_values_images_and_wheels_are_untouched(content: bytes, fields:
 
 
 @pytest.mark.parametrize("media", [b"application/zip", b"image/png", b"application/octet-stream"])
-def test_binary_content_is_searched_only_on_its_way_out(media: bytes) -> None:
-    """T-K4, C-09: a served archive stays whole, whatever it holds; an upload with the key in it is hidden."""
-    content = b"PK\x03\x04\x00\xff" + KEY
+def test_what_is_no_text_is_searched_for_what_cannot_stand_there_by_chance(media: bytes) -> None:
+    """T-K1, T-K4: a known value of 16 bytes or more, as it is, in whatever body; the rest stays byte for byte, at its place."""
+    content = b"PK\x03\x04\x00\xff" + KEY + b"\xfe"
     fields = ((b"content-type", media),)
-    assert redactor(KEY).body(content, fields, Side.RESPONSE).content == content
-    assert not traces(KEY, redactor(KEY).body(content, fields, Side.REQUEST).content)
+    for side in Side:
+        kept = redactor(KEY).body(content, fields, side)
+        assert not traces(KEY, kept.content)
+        assert (len(kept.content), kept.content[:6], kept.content[-1:]) == (len(content), content[:6], b"\xfe")
+        assert [(one.place, one.start, one.stop) for one in kept.redactions] == [("binary", 6, 6 + len(KEY))]
+
+
+@pytest.mark.parametrize("value", [b"hunter2-abcdef9", b"correct-horse-x"])
+def test_short_values_are_left_where_no_text_is(value: bytes) -> None:
+    """T-K4: fifteen bytes may be a word of a served archive; on its way out an upload is searched for them all the same."""
+    content, fields = b"\x89PNG\x00" + value, ((b"content-type", b"image/png"),)
+    known = Redactor([Known("password", value)], key=b"k" * 32)
+    assert known.body(content, fields, Side.RESPONSE).content == content
+    assert value not in known.body(content, fields, Side.REQUEST).content
 
 
 def test_thousands_of_random_signatures_hold_no_key() -> None:

@@ -30,6 +30,7 @@ def through(one: StreamRedactor, content: bytes, cuts: list[int]) -> bytes:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("secondtake.cassettes.streams._BATCH_BYTES", 64)
+    monkeypatch.setattr("secondtake.cassettes.streams._BINARY_BATCH_BYTES", 64)
 
 
 PARTS = st.lists(st.sampled_from([KEY, KEY[:30], KEY[30:], b"x" * 40, b"text ", b"sk-", KEY + KEY]), max_size=20).map(b"".join)
@@ -76,11 +77,19 @@ def test_without_known_values_bytes_pass_at_once() -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_binary_streams_pass_untouched() -> None:
-    """T-K4: wheels and packs."""
-    content = b"PK\x03\x04\x00" + KEY * 3
-    for fields in (((b"content-type", b"application/zip"),), ()):
-        assert through(stream(fields), content, [3, 70]) == content
+@pytest.mark.parametrize("fields", [((b"content-type", b"application/zip"),), ()])
+@pytest.mark.parametrize("steps", [[3, 70], [*range(0, 1500, 7)], [10_000]])
+def test_a_binary_stream_hides_what_cannot_stand_there_by_chance(fields: Fields, steps: list[int]) -> None:
+    """T-K1, T-K4: wheels and packs stay byte for byte but for known values of 16 bytes or more."""
+    content = b"PK\x03\x04\x00" + bytes(range(256)) + KEY * 3 + bytes(range(256)) * 4
+    one = stream(fields)
+    kept = through(one, content, steps)
+    assert KEY not in kept
+    assert len(kept) == len(content)
+    assert kept[:261] + KEY * 3 + kept[261 + 3 * len(KEY) :] == content
+    assert {mark.place for mark in one.redactions} == {"binary"}
+    short = Redactor([Known("password", b"hunter2-abcdef9")], key=b"k" * 32).streaming(fields)
+    assert through(short, content + b"hunter2-abcdef9", steps) == content + b"hunter2-abcdef9"
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
