@@ -210,11 +210,16 @@ def installed(program: Path) -> Iterator[Path]:
 
 
 def escape_problems(performed: Performed, *, recording: bool = False) -> tuple[Problem, ...]:
-    """What a person must know of attempts to leave. While recording they are a fact about the agent; a replay that has one is not clean."""
+    """What a person must know of attempts to leave, and of a seal that could not be had. While recording attempts are a fact about the
+    agent; a replay that has one is not clean."""
     found = []
     if performed.attempts:
         where = ", ".join(dict.fromkeys(map(str, performed.attempts[:50])))
         verdict = Verdict.CLEAN if recording else Verdict.DIVERGED
         message = f"refused attempts to reach something beside the proxy: {len(performed.attempts)} ({where})"
         found.append(Problem("escape", message, None, verdict))
+    if performed.refused and not recording:
+        open_ = f"; open: {', '.join(performed.holes)}" if performed.holes else ""
+        message = f"the seal is {performed.tier} only ({'; '.join(performed.refused)}){open_}"
+        found.append(Problem("seal", message, "--seal require accepts no less"))
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from secondtake.harness.launch import Finished
@@ -47,3 +48,13 @@ def test_an_attempt_to_leave_makes_a_replay_unclean_and_a_recording_not() -> Non
     assert "2 (tcp 192.0.2.3:22, dns evil.example)" in told.message
     assert [problem.verdict for problem in escape_problems(seen, recording=True)] == [Verdict.CLEAN]
     assert escape_problems(performed()) == ()
+
+
+def test_a_seal_that_could_not_be_had_is_told_with_why_and_what_is_open() -> None:
+    """D-01: named in the summary; a person who wants none gets no word of it."""
+    weaker = replace(performed(), tier=Tier.FENCED, refused=("sealed: unshare is refused",), holes=("UDP is not confined",))
+    (told,) = escape_problems(weaker)
+    assert (told.kind, told.verdict) == ("seal", Verdict.CLEAN)
+    assert told.message == "the seal is fenced only (sealed: unshare is refused); open: UDP is not confined"
+    assert escape_problems(replace(weaker, refused=())) == ()
+    assert escape_problems(weaker, recording=True) == ()

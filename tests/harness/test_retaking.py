@@ -367,7 +367,7 @@ def test_without_a_scratch_copy_nothing_runs_where_tools_are_offered(tmp_path: P
                 where=Where(),
                 command="secondtake retake x",
             )
-        assert raised.value.hint == f"secondtake retake x --workspace {made.stage.cwd} -- make 'it so'"
+        assert raised.value.hint == "secondtake retake x --scratch -- make 'it so'"
         assert made.names == [NAME]
 
     played(tmp_path, recorded, test)
