@@ -12,6 +12,7 @@ import click
 
 from secondtake.cli.commands.fixture import fixture_argument
 from secondtake.cli.exits import Exit
+from secondtake.cli.interrupts import interrupted_by_signals
 from secondtake.cli.options import Surface, surface_options
 from secondtake.cli.recast import gateway_url
 from secondtake.cli.reports import Files, file_options, show
@@ -156,7 +157,8 @@ def command(
 
     again = f"secondtake matrix {shlex.quote(fixture)} … --resume{surface.again}"
     try:
-        made = asyncio.run(matrix_session(stage, found, plan, recast, conditions, resume=resume, agreed=agreed, progress=told))
+        with interrupted_by_signals():
+            made = asyncio.run(matrix_session(stage, found, plan, recast, conditions, resume=resume, agreed=agreed, progress=told))
     except (Interrupted, KeyboardInterrupt):
         surface.say(f"broken off; what is closed stays. To go on: the same command with --resume ({plan.design.id})")
         raise KeyboardInterrupt from None

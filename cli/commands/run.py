@@ -9,6 +9,7 @@ import click
 
 from secondtake.cli.commands.fixture import fixture_argument
 from secondtake.cli.exits import Exit
+from secondtake.cli.interrupts import interrupted_by_signals
 from secondtake.cli.options import AGENT_KEY, Surface, split_agent, surface_options
 from secondtake.cli.recast import recast_options
 from secondtake.cli.wire import matching_options, seal_option, stage_of
@@ -84,7 +85,8 @@ def command(
         return await run_take(stage, found, part, conditions, started=started, stdout=sys.stderr.fileno() if surface.json else None)
 
     try:
-        taken = asyncio.run(play())
+        with interrupted_by_signals():
+            taken = asyncio.run(play())
     except Interrupted:
         raise KeyboardInterrupt from None
     code = exit_of_take(taken.take)
