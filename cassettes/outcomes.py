@@ -74,6 +74,8 @@ class Ran:
     agent_status: int | None = 0
     failing_us: int | None = None
     """When the failing step began, where it is known (blame); None: the last tool call's."""
+    waited: bool = False
+    """The agent was ended when its time was over, most of which it had waited for one answer of the model's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ def ended_by(ran: Ran) -> str | None:
 
     The last call of the conversation with tools decides, as in the event log: a title that failed ends nothing.
     """
+    if ran.waited:
+        return "no answer to a model call within the time of the take"
     if ran.stopped is not None or not ran.calls:
         return None
     last = last_call(ran)
@@ -194,7 +198,7 @@ def _invalid(ran: Ran) -> str:
         return _line(f"refused: the provider would not take a call for {refused.forwarded}: {refused.incompatible}")
     if ran.unsent:
         return _line(f"not sent: {ran.unsent[0]}")
-    if not ran.calls and ran.stopped is None:
+    if not ran.calls and not ran.waited:
         ended = "" if ran.agent_status in {0, None} else f"; the agent ended with {ran.agent_status}"
         return f"not asked: no model call left{ended}"
     return ""

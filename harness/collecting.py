@@ -18,7 +18,7 @@ from secondtake.cassettes.envelope import UNKNOWN, Difference, Layer, compare
 from secondtake.cassettes.envelope import Source as FieldSource
 from secondtake.cassettes.errors import NotFound
 from secondtake.cassettes.events import Event, EventKind, contents, events
-from secondtake.cassettes.exchange import Channel, Digest
+from secondtake.cassettes.exchange import Channel, Digest, Ending
 from secondtake.cassettes.outcomes import Conditions, Missed, Ran, answered_live, control, count, effects
 from secondtake.cassettes.run_events import EXEC
 from secondtake.cassettes.stages import Staged
@@ -129,6 +129,8 @@ class Collected:
     """Requests of channels other than the model's that were answered live."""
     after: Mapping[Digest, bytes]
     """Content that files have now and none had before, by digest."""
+    waited_us: int = 0
+    """How long the last model call had been without the end of its answer, when the agent ended."""
     unseen: str = ""
     """Why the workspace could not be captured at the end: what the agent left is judged by commands only."""
 
@@ -155,8 +157,10 @@ def collect(taking: Retaking, watched: Watched, redactor: Redactor, tracer: Trac
         exchanges = [kept.exchange(seq) for seq in sorted(row.seq for row in kept.rows)]
         log = tuple(events(iter(exchanges), contents(kept)))
         live = answered_live(exchanges)
+        last = next((one for one in reversed(exchanges) if one.channel is Channel.MODEL), None)
+        waited_us = 0 if last is None or last.ended is Ending.COMPLETE else last.ended_us - last.started_us
     start = watched.start.tree if unseen else without(watched.start.tree, watched.left_out)
-    return Collected(start, final.tree, stage, traced, log, live, watched.after, unseen)
+    return Collected(start, final.tree, stage, traced, log, live, watched.after, waited_us, unseen)
 
 
 def resources(seen: Retaken, collected: Collected) -> Resources:
@@ -250,6 +254,7 @@ def take_of(
             stopped=seen.stopped,
             unsent=seen.unswapped,
             agent_status=performed.finished.status,
+            waited=performed.finished.timed_out and 2 * collected.waited_us > seen.elapsed_us,
         )
     )
     differs = surroundings(fixture.envelope, envelope, meant=cell.meant)

@@ -85,6 +85,16 @@ class TestOutcome:
         assert (made.outcome, made.reason.split("; ")[1]) == (Outcome.OTHER, "first t.py::test_b, not t.py::test_a")
         assert count(replace(FAILED, stopped="--max-calls 2: 2 were made")).reason.endswith("stop max-calls, not end")
 
+    def test_a_model_that_never_answers_is_no_failure_of_the_models(self) -> None:
+        """DESIGN 6: a time-out that ended the run is the infrastructure's, also where it was the take's own time that was over."""
+        late = replace(FAILED, calls=(), stopped="--max-seconds 15: the agent was ended", agent_status=143)
+        assert (made := count(replace(late, waited=True))).outcome is Outcome.INFRASTRUCTURE
+        assert (made.reason, made.invalid) == (
+            "the run ended because of the infrastructure: no answer to a model call within the time of the take",
+            "",
+        )
+        assert count(late).invalid == "not asked: no model call left; the agent ended with 143"
+
     def test_an_agent_that_came_to_no_good_end_is_said_to(self) -> None:
         """Issue 6: a crash, or a rule that ended it, is the first thing a reader must know of a failure."""
         assert count(replace(FAILED, agent_status=137)).reason.startswith("the agent ended with 137; as in the incident, ")
