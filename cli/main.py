@@ -11,7 +11,7 @@ import click
 
 from secondtake.cassettes.errors import Corrupt, RecordedError
 from secondtake.cli.exits import MEANINGS, Exit, code_for
-from secondtake.cli.options import DEBUG_VARIABLE, version_here
+from secondtake.cli.options import DEBUG_VARIABLE, TYPED_KEY, version_here
 from secondtake.cli.render.escape import visible_line
 
 COMMANDS: dict[str, str] = {
@@ -104,6 +104,7 @@ def run(arguments: Sequence[str]) -> int:
             root.main(list(arguments), prog_name="secondtake")
         # Not `root.main`, which turns a reader that left into exit code 1.
         with root.make_context("secondtake", list(arguments)) as context:
+            context.meta[TYPED_KEY] = tuple(arguments)
             result = root.invoke(context)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -168,6 +168,10 @@ class AgentCommand(click.Command):
 AGENT_KEY = "secondtake.agent"
 
 
+TYPED_KEY = "secondtake.typed"
+"""Where a context keeps the whole command line, for hints that repeat it."""
+
+
 def split_agent(args: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return what stands before the first `--`, and what stands after it."""
     before = list(args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
@@ -75,6 +76,7 @@ async def calibrate_session(
                 matching=replace(matching, positional=True),
                 keep_going=True,
                 asked=listen,
+                command=f"secondtake calibrate {shlex.quote(name)}{stage.again}",
                 announce=announce,
                 stdout=stdout,
             )

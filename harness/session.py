@@ -137,11 +137,12 @@ async def replay_session(
     told_events: Callable[[Event], None] | None = None,
     announce: Callable[[tuple[str, ...]], None] = lambda _calls: None,
     stdout: IO[bytes] | int | None = None,
+    command: str | None = None,
 ) -> Replayed:
     """Run `agent` against a cassette. `announce` gets the recorded tool calls before an agent runs in place; `driver` as for a recording.
 
     Soon after a model call that missed the agent is ended, unless `keep_going`. `asked` gets the player before the agent starts, to listen.
-    `told_events` gets what happened, in order, when all is over.
+    `told_events` gets what happened, in order, when all is over. `command` is the command line up to where it runs, for hints.
 
     Raises:
         WouldAct: the recorded model calls tools, and no scratch copy was asked for, or they would act outside of it.
@@ -152,7 +153,7 @@ async def replay_session(
     known = driver_for(agent, driver)
     with opened(stage, name) as cassette, ExitStack() as cleanup:
         stage = driven(stage, known, cassette)
-        standing = stand(stage, cassette, name, agent, where, announce, cleanup)
+        standing = stand(stage, cassette, name, agent, where, announce, cleanup, command=command)
         stage = replace(stage, environ={**dummies(told(cassette, "credentials"), stage.environ), **stage.environ})
         other = start_problems(stage, known, agent, cassette)
         with equipped(stage, reading=True, recorded=recorded_start(cassette)) as equipment, overheard(told_events) as writer:

@@ -9,8 +9,8 @@ import click
 
 from secondtake.cli.exits import Exit
 from secondtake.cli.options import AgentCommand, Surface, agent_of, driver_option, name_argument, surface_options
-from secondtake.cli.wire import matching_options, stage_of
-from secondtake.harness.plan import Matching, Where
+from secondtake.cli.wire import matching_options, seal_option, stage_of, where_of
+from secondtake.harness.plan import Matching
 
 
 @click.command("calibrate", cls=AgentCommand)
@@ -18,13 +18,23 @@ from secondtake.harness.plan import Matching, Where
 @click.option(
     "--workspace", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Run in scratch copies of DIR."
 )
+@click.option("--scratch", is_flag=True, help="Run in scratch copies of the workspace as it was recorded.")
 @click.option("--in-place", is_flag=True, help="Run here, although the recorded model calls tools; says first what they would do.")
+@seal_option("auto")
 @matching_options(positional=False)
 @driver_option
 @surface_options
 @click.pass_context
 def command(
-    context: click.Context, surface: Surface, name: str, workspace: Path | None, in_place: bool, matching: Matching, driver: str
+    context: click.Context,
+    surface: Surface,
+    name: str,
+    workspace: Path | None,
+    scratch: bool,
+    in_place: bool,
+    seal: str,
+    matching: Matching,
+    driver: str,
 ) -> int:
     """Replay a cassette twice, and say what varies by itself.
 
@@ -40,8 +50,6 @@ def command(
     from secondtake.harness.calibrating import calibrate_session
 
     agent = agent_of(context)
-    if workspace and in_place:
-        raise click.UsageError("--workspace and --in-place exclude each other", context)
 
     def announce(calls: tuple[str, ...]) -> None:
         for line in announced_lines(calls):
@@ -51,7 +59,7 @@ def command(
         stage_of(surface),
         name,
         agent,
-        where=Where(copy_of=workspace.absolute() if workspace else None, in_place=in_place),
+        where=where_of(context, workspace, scratch=scratch, in_place=in_place, keep=False, seal=seal),
         driver=driver,
         matching=matching,
         announce=announce,

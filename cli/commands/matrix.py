@@ -13,7 +13,7 @@ import click
 from secondtake.cli.commands.fixture import fixture_argument
 from secondtake.cli.exits import Exit
 from secondtake.cli.interrupts import interrupted_by_signals
-from secondtake.cli.options import Surface, surface_options
+from secondtake.cli.options import TYPED_KEY, Surface, surface_options
 from secondtake.cli.recast import gateway_url
 from secondtake.cli.reports import Files, file_options, show
 from secondtake.cli.wire import extend_option, host_options, live_option, matching_options, seal_option, stage_of
@@ -155,12 +155,13 @@ def command(
     def agreed(before: Before) -> bool:
         return _agreed(surface, before, yes=yes, context=context)
 
-    again = f"secondtake matrix {shlex.quote(fixture)} … --resume{surface.again}"
+    typed: tuple[str, ...] = context.meta[TYPED_KEY]
+    again = shlex.join(["secondtake", *typed, *([] if resume else ["--resume"])])
     try:
         with interrupted_by_signals():
             made = asyncio.run(matrix_session(stage, found, plan, recast, conditions, resume=resume, agreed=agreed, progress=told))
     except (Interrupted, KeyboardInterrupt):
-        surface.say(f"broken off; what is closed stays. To go on: the same command with --resume ({plan.design.id})")
+        surface.say(f"broken off; what is closed stays. To go on: {again}")
         raise KeyboardInterrupt from None
     if made is None:
         raise click.Abort
@@ -182,6 +183,8 @@ def _agreed(surface: Surface, before: Before, *, yes: bool, context: click.Conte
 
     for line in before_lines(before):
         surface.say(line)
+    for doubt in before.doubts:
+        surface.warn(f"the fixture's checks: {doubt}")
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

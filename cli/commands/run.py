@@ -78,6 +78,8 @@ def command(
 
     async def play() -> Taken:
         floor = await floor_of(stage, found, seal=seal)
+        for doubt in floor.problems if floor is not None else ():
+            surface.warn(f"the fixture's checks: {doubt}")
         conditions = Conditions(
             wire=wire, seal=seal, trace=not no_trace, freeze_clock=freeze_clock, keep=keep, matching=matching, floor=floor
         )

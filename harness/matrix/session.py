@@ -32,6 +32,8 @@ class Before:
     estimate: Estimate
     done: int
     """Cells that are settled already."""
+    doubts: tuple[str, ...] = ()
+    """Why the fixture's checks cannot tell a failure from a success, one line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,12 @@ async def matrix_session(
         cells = due(found, takes)
         total = len(found.arms) * (found.repeats + found.warm_up)
         told = plan.of(cells)
-        if cells and not agreed(Before(found, told, total - len(cells))):
+        floor = await floor_of(stage, fixture, seal=conditions.seal) if cells and run is None else None
+        if cells and not agreed(Before(found, told, total - len(cells), floor.problems if floor is not None else ())):
             return None
         matrices.seal(found)
         taken = {summary.name for summary in stage.store.list()}
         if run is None:
-            floor = await floor_of(stage, fixture, seal=conditions.seal) if cells else None
             conditions = replace(conditions, floor=floor, alone=found.jobs == 1)
             run = Playhouse(stage, fixture, recast, conditions, plan.files)
         ran = await run_cells(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from secondtake.cassettes.store import Store
 from tests.cli.conversations import model, talks
 from tests.cli.scenes import Command, python
 
@@ -103,3 +104,12 @@ def test_a_rule_that_forgives_too_much_is_refused_before_the_agent_starts(
     ran = command("replay", "two", "--rules", str(tmp_path / "rules"), *pages)
     assert (ran.code, ran.out) == (64, "")
     assert why in ran.err
+
+
+def test_what_would_act_here_names_the_same_command_in_a_scratch_copy(command: Command, store: Store) -> None:
+    """STYLE 4.6: a hint that can be run; `calibrate` is told where to run as `replay` is."""
+    refused = command("calibrate", "incident", "--", "true")
+    assert (refused.code, len(store.list())) == (105, 1)
+    assert refused.err.splitlines()[-1].startswith("hint: secondtake calibrate incident --workspace ")
+    both = command("calibrate", "incident", "--scratch", "--in-place", "--", "true")
+    assert (both.code, both.err.splitlines()[0]) == (64, "error: --scratch and --in-place exclude each other")

@@ -53,6 +53,15 @@ def test_one_command_says_whether_the_failure_is_there_again(command: Command, f
     assert played.code == 103, played.err
 
 
+def test_checks_that_cannot_tell_are_named_before_a_model_is_asked(command: Command, fixture: Running, tmp_path: Path) -> None:
+    """Issue 5: the noise floor. A fixture that nobody edited passes whatever the agent does, and says so."""
+    toml = load("bill", Store(tmp_path / "store")).root / "fixture.toml"
+    kept = toml.read_text().split("[failure]")[0]
+    toml.write_text(f'{kept}[failure]\n[[acceptance.check]]\nname = "no secrets"\nkind = "no-secrets"\n')
+    ran = command("run", "bill", "--model", CAREFUL, "--route", fixture.route, "--quiet", "--", "true")
+    assert ran.err == "warning: the fixture's checks: the acceptance holds on the untouched tree: doing nothing would pass\n"
+
+
 def test_the_agent_may_be_another(command: Command, fixture: Running) -> None:
     """DESIGN 6: the command after `--` takes the place of the fixture's; that it was meant is no difference of the surroundings."""
     ran = command("run", "bill", "--model", CAREFUL, "--route", fixture.route, "--json", "--", "sh", "-c", "exit 7")
