@@ -91,7 +91,7 @@ def command(
             taken = asyncio.run(play())
     except Interrupted:
         raise KeyboardInterrupt from None
-    code = exit_of_take(taken.take)
+    code = exit_of_take(taken.take, kept=taken.retaken.root is not None)
     if surface.json:
         from secondtake.cli.render.objects import as_line
 
@@ -101,10 +101,12 @@ def command(
     return code
 
 
-def exit_of_take(take: Take) -> Exit:
-    """Return the exit code of a take."""
+def exit_of_take(take: Take, *, kept: bool = True) -> Exit:
+    """Return the exit code of a take. `kept`: it could be written to its end; one that was not counts for nothing later."""
     from secondtake.cassettes.takes import Outcome
 
+    if not kept:
+        return Exit.STORE
     if take.invalid:
         return Exit.DIVERGED
     match take.outcome:

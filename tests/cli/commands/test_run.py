@@ -14,8 +14,10 @@ import pytest
 
 from secondtake.cassettes.store import Store
 from secondtake.cassettes.takes import decode
+from secondtake.cli.commands.run import exit_of_take
 from secondtake.harness.demo import Running
 from secondtake.harness.fixture import load
+from tests.cassettes.test_takes import TAKE
 from tests.cli.models import CAREFUL, HASTY
 from tests.cli.scenes import PROGRAM, Command, environment
 from tests.harness.processes import Pipe
@@ -132,3 +134,9 @@ def test_a_take_killed_at_any_instant_leaves_nothing_running_and_no_half_take(
     for name in (name for name, state in states.items() if state == "closed"):
         with store.open(name) as cassette:
             assert decode(cassette.meta["take"]).outcome == "pass"
+
+
+def test_a_take_that_could_not_be_kept_is_a_fault_of_the_store() -> None:
+    """B3: a full disk is no verdict on a model, whatever the checks said."""
+    assert exit_of_take(TAKE) == 102
+    assert exit_of_take(TAKE, kept=False) == 104
