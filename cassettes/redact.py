@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from secondtake.cassettes import limits, places
 from secondtake.cassettes.content import Decoder, Opaque, codings, decode
+from secondtake.cassettes.deltas import hidden, is_stream
 from secondtake.cassettes.errors import TooLarge
 from secondtake.cassettes.exchange import Answer, Fields, Redaction, Request, Side
 from secondtake.cassettes.kinds import BY_NAME, OPAQUE, PREFIX, USED_ONCE, estimated_bits, looks_random, searchable
@@ -279,6 +280,9 @@ class Redactor:
         return RedactedBody(kept, redactions, decoded=bool(names), codings=names)
 
     def _text_body(self, plain: bytes, media: bytes, side: Side) -> tuple[bytes, tuple[Redaction, ...]]:
+        over: tuple[Redaction, ...] = ()
+        if side is Side.RESPONSE and self.needles and is_stream(media, plain):
+            plain, over = hidden(plain, self.needles.find, self.replacement)
         hits = [*places.signed_urls(plain), *places.json_fields(plain, served=side is Side.RESPONSE)]
         if side is Side.REQUEST:
             hits += (*places.userinfo_in_text(plain), *places.queries_in_text(plain))
@@ -289,7 +293,8 @@ class Redactor:
         for hit in hits:
             self._learn_hit(hit, sure=False)
         hits += self._anywhere(plain, side)
-        return self._apply(plain, [("body", hit) for hit in hits], side)
+        kept, redactions = self._apply(plain, [("body", hit) for hit in hits], side)
+        return kept, over + redactions
 
     def _auth_body(self, content: bytes, fields: Fields, side: Side) -> RedactedBody:
         if not content:
