@@ -18,6 +18,7 @@ from secondtake.cassettes.journal import Place
 from secondtake.cassettes.limits import ARTIFACT_KIND_BYTES
 
 TREE = "tree"
+ENVELOPE = "envelope"
 BLOB = "blob"
 REPOSITORY = "repository"
 

@@ -87,7 +87,7 @@ class BodyEncoder:
     PER_CONVERSATION = 12
     CONVERSATIONS = 1024
     """Each path is one: of very many, the oldest are forgotten, however small their bodies."""
-    STRANDS = 8
+    STRANDS = 16
     """How many are written at a time."""
     UNLIKE = 4
     """After so many large bodies that share little, the search is given up."""

@@ -17,7 +17,7 @@ from secondtake.cassettes.cassette import Cassette, Fault, Parts, Severity, Stat
 from secondtake.cassettes.errors import Corrupt, Locked, NotFound
 from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.files import COPY_BYTES, Files, Region
-from secondtake.cassettes.folder import JOURNAL, write_index
+from secondtake.cassettes.folder import INDEX_FROM_BYTES, JOURNAL, write_index
 from secondtake.cassettes.objects import check, object_parts, open_object
 from secondtake.cassettes.zipped import Member
 
@@ -256,7 +256,7 @@ def take_in(files: Files, path: Path, store: Path, folder: Path) -> None:
         finally:
             files.close(fd)
         packed_index = cassette.packed_index()
-        if packed_index is not None:
+        if packed_index is not None and cassette.whole.size_bytes >= INDEX_FROM_BYTES:
             write_index(files, folder, packed_index)
         files.sync_folder(folder)
 

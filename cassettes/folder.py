@@ -22,6 +22,10 @@ def spool_name(seq: int, side: Side) -> str:
     return f"{SPOOL}{seq}-{side}"
 
 
+INDEX_FROM_BYTES = 4096
+"""A shorter journal has no index: walking it costs no more than reading one."""
+
+
 def write_index(files: Files, folder: Path, packed: bytes) -> None:
     """Put an index into a cassette's folder. Not synced: it is a cache, and a torn one is noticed. Raises OSError."""
     beside = folder / f"{INDEX}.new"

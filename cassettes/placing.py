@@ -58,6 +58,9 @@ class Kept:
     weight: int
 
 
+SHARED_BYTES = 512
+"""An envelope from this size on is a file of its own: of one machine and agent they are all the same, and so are kept once in a store."""
+
 _ARTIFACT = (-1, Side.REQUEST)
 """The spool of an artifact on its way to being an object."""
 
@@ -114,6 +117,8 @@ class Placer:
                     self._bodies.remember(encoded[1], place, conversation)
                 return place
         large = len(kept.content) >= OBJECT_BYTES
+        if kept.kind == artifacts.ENVELOPE and len(kept.content) >= SHARED_BYTES:
+            return self._object(_ARTIFACT, kept.digest, kept.content)
         if len(kept.content) <= BODY_IN_MEMORY_BYTES and not (large and not codec.compresses(kept.content, self._sampler)):
             return None
         return self._object(_ARTIFACT, kept.digest, kept.content)

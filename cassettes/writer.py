@@ -21,7 +21,7 @@ from secondtake.cassettes.digest import digest_of
 from secondtake.cassettes.errors import NotStored
 from secondtake.cassettes.exchange import Digest
 from secondtake.cassettes.files import Files, errno_name
-from secondtake.cassettes.folder import RESERVE, durable_mark, write_index
+from secondtake.cassettes.folder import INDEX_FROM_BYTES, RESERVE, durable_mark, write_index
 from secondtake.cassettes.journal import FrameWriter, Kind, Place
 from secondtake.cassettes.placing import Batch, Done, Kept, Placer
 from secondtake.cassettes.records import Chunk, End, Head, Record
@@ -306,8 +306,9 @@ class Writer:
             self._written = self._durable = close.offset + close.length
             self._root = self._kept[1].hex()
             with contextlib.suppress(OSError):  # a cache and a reserve: the cassette is whole without the one and with the other
-                checksum = int.from_bytes(frame[8:12], "little")
-                write_index(self._files, self._folder, self._placer.index.index().pack(self._written, close, checksum))
+                if self._written >= INDEX_FROM_BYTES:
+                    checksum = int.from_bytes(frame[8:12], "little")
+                    write_index(self._files, self._folder, self._placer.index.index().pack(self._written, close, checksum))
                 self._files.remove(self._folder / RESERVE)
                 self._files.sync_folder(self._folder)
 

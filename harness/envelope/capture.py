@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from secondtake.cassettes import envelope
+from secondtake.cassettes import artifacts, envelope
 from secondtake.cassettes.canonical import Json
 from secondtake.cassettes.envelope import UNKNOWN, Envelope, Layer
 from secondtake.cassettes.exchange import Digest, Side
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from secondtake.harness.drivers import Driver
     from secondtake.harness.plan import Stage
 
-KIND = "envelope"
+KIND = artifacts.ENVELOPE
 """Of the artifact in a cassette, and the key of its digest in the closing meta."""
 
 REAL = "real"

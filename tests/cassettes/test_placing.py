@@ -45,6 +45,8 @@ def test_a_body_is_placed_once_and_an_exchange_refers_to_it(placer: Placer) -> N
         ("blob", noise(OBJECT_BYTES, 1), PLAIN_OBJECT),
         ("blob", prose(1000, 2) * (BODY_IN_MEMORY_BYTES // 1000 + 1), PACKED_OBJECT),
         ("tree", prose(500, 3), None),
+        ("envelope", prose(511, 4), artifacts.INSIDE),
+        ("envelope", prose(512, 4), PACKED_OBJECT),
     ],
 )
 def test_an_artifact_goes_where_its_size_and_kind_say(placer: Placer, kind: str, content: bytes, place: object) -> None:
