@@ -49,7 +49,8 @@ class Framed:
 
 def values(fields: Fields, name: bytes) -> list[bytes]:
     """Every value of the field `name` (lower-case), in order."""
-    return [value for key, value in fields if key.lower() == name]
+    size = len(name)
+    return [value for key, value in fields if len(key) == size and key.lower() == name]
 
 
 def tokens(fields: Fields, name: bytes) -> list[bytes]:

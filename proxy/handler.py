@@ -337,8 +337,8 @@ class WireHandler(server.LiveConnectionHandler):
         """
         anywhere = source is self.client and not self.windows
         for connection, io in list(self.transports.items()):
-            writer = self.writer(connection) if anywhere or connection is self.client else None
-            if writer is not None and writer.transport.get_write_buffer_size() > BEHIND_BYTES:
+            writer = io.writer if anywhere or connection is self.client else None
+            if isinstance(writer, asyncio.StreamWriter) and writer.transport.get_write_buffer_size() > BEHIND_BYTES:
                 try:
                     await writer.drain()
                 except OSError:

@@ -12,7 +12,7 @@ from mitmproxy import http
 
 from secondtake.cassettes import limits
 from secondtake.cassettes.exchange import Fields
-from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, values, without_body
+from secondtake.proxy.framing import HTTP_1_0, HTTP_1_1, without_body
 from secondtake.proxy.translate import Head, Unreadable, response_message, split_authority
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-zA-Z]+")
@@ -94,8 +94,13 @@ def body_length(fields: Fields, *, protocol: str, response_to: str | None = None
     """
     if response_to is not None and (without_body(response_to, status) or (response_to == "CONNECT" and status < 300)):
         return 0
-    coding = values(fields, b"transfer-encoding")
-    length = values(fields, b"content-length")
+    coding: list[bytes] = []
+    length: list[bytes] = []
+    for name, value in fields:
+        if len(name) == 17 and name.lower() == b"transfer-encoding":
+            coding.append(value)
+        elif len(name) == 14 and name.lower() == b"content-length":
+            length.append(value)
     if coding and length:
         raise BadHead("both Transfer-Encoding and Content-Length")
     if len(length) > 1:

@@ -19,6 +19,7 @@ from mitmproxy.proxy.layers.http._events import RequestData
 from mitmproxy.proxy.layers.http._upstream_proxy import HttpUpstreamProxy
 from mitmproxy.proxy.layers.tls import ClientTLSLayer
 from mitmproxy.proxy.tunnel import TunnelState
+from OpenSSL import SSL
 
 from secondtake.proxy import heads, http1, http2
 from secondtake.proxy.arrival import Whole, arrive, at_once
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 _METHOD = re.compile(rb"[A-Z][A-Z!#$%&'*+.^_`|~0-9-]{0,31} ")
 _METHOD_START = re.compile(rb"[A-Z][A-Z!#$%&'*+.^_`|~0-9-]{0,31}")
+
+READ_BYTES = 65_536
+"""What is taken from TLS at once, to be sent."""
 
 CONNECTED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
@@ -164,6 +168,17 @@ class ClientTls(ClientTLSLayer):
         self.wire = wire
         self.said: bool | None = None
         """Whether the client has said something, None before that is known."""
+
+    def tls_interact(self) -> layer.CommandGenerator[None]:
+        """As mitmproxy's, which asks once more after all has come: to be told so by an exception."""
+        more = True
+        while more:
+            try:
+                data = self.tls.bio_read(READ_BYTES)
+            except SSL.WantReadError:
+                return
+            yield commands.SendData(self.conn, data)
+            more = len(data) == READ_BYTES
 
     def event_to_child(self, event: events.Event) -> layer.CommandGenerator[None]:
         if self.said is None and self.tunnel_state is TunnelState.OPEN:
