@@ -189,6 +189,8 @@ def _invalid(ran: Ran) -> str:
     if wrong:
         who = ", ".join(sorted({f"{', '.join(call.served) or 'another model'} for {call.forwarded}" for call in wrong}))
         return _line(f"mismatch: another model answered than was asked ({who}), in {_calls(len(wrong))}")
+    if ran.unsent:  # also where others were: the model in the part did not have all of it, and the agent may have been ended for it
+        return _line(f"not sent: {ran.unsent[0]}")
     answered = [call for call in ran.calls if not call.retired and call.incompatible is None and call.infrastructure is None]
     if answered or (ran.calls and ended_by(ran) is not None):
         return ""
@@ -196,8 +198,6 @@ def _invalid(ran: Ran) -> str:
         return _line(f"retired: the provider does not know {gone.forwarded}, or no longer")
     if refused := next((call for call in ran.calls if call.incompatible is not None), None):
         return _line(f"refused: the provider would not take a call for {refused.forwarded}: {refused.incompatible}")
-    if ran.unsent:
-        return _line(f"not sent: {ran.unsent[0]}")
     if not ran.calls and not ran.waited:
         ended = "" if ran.agent_status in {0, None} else f"; the agent ended with {ran.agent_status}"
         return f"not asked: no model call left{ended}"

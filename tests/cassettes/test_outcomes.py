@@ -190,6 +190,7 @@ class TestInvalid:
             ({"calls": (Asked(1, retired=True),)}, "retired: the provider does not know m-2026-01-01"),
             ({"calls": (Asked(1, incompatible="400: no such parameter"),)}, "refused: the provider would not take a call"),
             ({"calls": (), "unsent": ("no pin for m-old",)}, "not sent: no pin for m-old"),
+            ({"calls": (Asked(1),), "unsent": ("no pin for m-small",)}, "not sent: no pin for m-small"),
             ({"calls": (), "agent_status": 127}, "not asked: no model call left; the agent ended with 127"),
         ],
     )
