@@ -268,9 +268,18 @@ def kept(bench: Bench) -> Iterator[Row]:
 
     times = decode_times(store, "model", random.Random(3))
     worst = max(times)
-    note = f"processor time, nothing read before; median {statistics.median(times):.2f} ms"
+    floor = min(_whole_ms(max(bodies, key=len)) for _ in range(9))
+    note = f"processor time, nothing read before; median {statistics.median(times):.2f} ms; the largest as one zstd frame {floor:.2f} ms"
     yield Row("decode any body of it, slowest", worst, 2.0, "ms", "goal", worst / 2, "≤ 2 ms", worst <= 2, note)
     yield at_most("encode CPU, journal and hashes included", "zstd -3 per record", 1.0, mine, other, "ms")
+
+
+def _whole_ms(body: bytes) -> float:
+    """Milliseconds of processor time to unpack a body that is one zstd frame, and to check its digest: no store can do with less."""
+    packed = zstandard.ZstdCompressor(level=3).compress(body)
+    begin = time.thread_time()
+    hashlib.sha256(zstandard.ZstdDecompressor().decompress(packed)).digest()
+    return (time.thread_time() - begin) * 1000
 
 
 def decode_times(store: Store, name: str, chance: random.Random) -> list[float]:
