@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,7 @@ def command(
 
     from secondtake.cassettes.names import check as check_name
     from secondtake.cli.render.matrix import left_lines, progress_line
+    from secondtake.cli.render.progress import working
     from secondtake.harness.fixture import load
     from secondtake.harness.matrix.design import Pacing
     from secondtake.harness.matrix.planning import Wanted, planned
@@ -152,6 +154,9 @@ def command(
         if line is not None:
             surface.say(line)
 
+    def judging() -> AbstractContextManager[None]:
+        return working(surface, "judging the untouched workspace")
+
     def agreed(before: Before) -> bool:
         return _agreed(surface, before, yes=yes, context=context)
 
@@ -159,7 +164,8 @@ def command(
     again = shlex.join(["secondtake", *typed, *([] if resume else ["--resume"])])
     try:
         with interrupted_by_signals():
-            made = asyncio.run(matrix_session(stage, found, plan, recast, conditions, resume=resume, agreed=agreed, progress=told))
+            playing = matrix_session(stage, found, plan, recast, conditions, resume=resume, agreed=agreed, progress=told, judging=judging)
+            made = asyncio.run(playing)
     except (Interrupted, KeyboardInterrupt):
         surface.say(f"broken off; what is closed stays. To go on: {again}")
         raise KeyboardInterrupt from None

@@ -59,6 +59,7 @@ def command(
     """
     import asyncio
 
+    from secondtake.cli.render.progress import until_told
     from secondtake.cli.render.summary import announced_lines, replayed_fields, replayed_lines
     from secondtake.harness.session import replay_session
     from secondtake.proxy.policy import Pace
@@ -67,11 +68,12 @@ def command(
     where = where_of(context, workspace, scratch=scratch, in_place=in_place, keep=keep, seal=seal)
 
     def announce(calls: tuple[str, ...]) -> None:
+        over()
         for line in announced_lines(calls):
             surface.say(line)
 
     stdout = sys.stderr.fileno() if surface.json else None
-    with _events(log, name) as told_events:
+    with _events(log, name) as told_events, until_told(surface, "putting the scene in its place") as over:
         played = replay_session(
             stage_of(surface),
             name,
@@ -82,6 +84,7 @@ def command(
             keep_going=keep_going,
             driver=driver,
             told_events=told_events,
+            asked=lambda _player: over(),
             announce=announce,
             stdout=stdout,
         )

@@ -73,6 +73,7 @@ def command(
     """
     import asyncio
 
+    from secondtake.cli.render.progress import until_told
     from secondtake.cli.render.retake import announced_lines, retaken_fields, retaken_lines, started_line
     from secondtake.harness.session import retake_session
     from secondtake.proxy.policy import Pace
@@ -85,11 +86,16 @@ def command(
     again = "" if any(word.split("=")[0] == "--store" for word in typed) else surface.again
 
     def announce(calls: tuple[str, ...]) -> None:
+        over()
         for line in announced_lines(calls):
             surface.say(line)
 
-    result = asyncio.run(
-        retake_session(
+    def started(take: str, labels: tuple[str, ...]) -> None:
+        over()
+        surface.say(started_line(take, name, labels))
+
+    with until_told(surface, "putting the scene in its place") as over:
+        retaken = retake_session(
             stage,
             name,
             recast,
@@ -101,10 +107,10 @@ def command(
             where=where,
             command=f"secondtake retake {shlex.join(typed)}{again}",
             announce=announce,
-            started=lambda take, labels: surface.say(started_line(take, name, labels)),
+            started=started,
             stdout=sys.stderr.fileno() if surface.json else None,
         )
-    )
+        result = asyncio.run(retaken)
     code = exit_of(result.verdict, result.agent_status)
     if surface.json:
         from secondtake.cli.render.objects import as_line

@@ -64,6 +64,7 @@ def command(
     """
     import asyncio
 
+    from secondtake.cli.render.progress import until_told
     from secondtake.cli.render.take import taken_fields, taken_lines
     from secondtake.harness.fixture import load
     from secondtake.harness.flooring import floor_of
@@ -74,11 +75,13 @@ def command(
     agent: tuple[str, ...] = context.meta[AGENT_KEY]
 
     def started(name: str) -> None:
+        over()
         surface.say(f"take {name}: {', '.join(recast.models)} in {found.name}")
 
     async def play() -> Taken:
         floor = await floor_of(stage, found, seal=seal)
         for doubt in floor.problems if floor is not None else ():
+            over()
             surface.warn(f"the fixture's checks: {doubt}")
         conditions = Conditions(
             wire=wire, seal=seal, trace=not no_trace, freeze_clock=freeze_clock, keep=keep, matching=matching, floor=floor
@@ -87,7 +90,7 @@ def command(
         return await run_take(stage, found, part, conditions, started=started, stdout=sys.stderr.fileno() if surface.json else None)
 
     try:
-        with interrupted_by_signals():
+        with interrupted_by_signals(), until_told(surface, "putting the scene back, and judging it as it is") as over:
             taken = asyncio.run(play())
     except Interrupted:
         raise KeyboardInterrupt from None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from secondtake.cli.render.escape import visible_line
@@ -28,3 +28,11 @@ def working(surface: Speaking, what: str) -> Iterator[None]:
 
     with Console(stderr=True, highlight=False).status(Text(visible_line(what))):
         yield
+
+
+@contextmanager
+def until_told(surface: Speaking, what: str) -> Iterator[Callable[[], None]]:
+    """Show `what` until the function that is given is called, at the latest to the end of the body. It may be called again."""
+    with ExitStack() as shown:
+        shown.enter_context(working(surface, what))
+        yield shown.close

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -58,10 +59,11 @@ async def matrix_session(
     agreed: Callable[[Before], bool],
     progress: Callable[[Progress], None],
     run: RunCell | None = None,
+    judging: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Outcome | None:
     """Seal the design, run what is due, and report on all takes there are. None where a person did not agree to what it will cost.
 
-    `run`: what runs a cell; None: a take of the fixture.
+    `run`: what runs a cell; None: a take of the fixture. `judging` is around the checks of the untouched workspace.
 
     Raises:
         NameTaken: there is such a matrix, and it was not to be resumed; NotFound: there is none to resume; Locked: it is being run.
@@ -75,7 +77,8 @@ async def matrix_session(
         cells = due(found, takes)
         total = len(found.arms) * (found.repeats + found.warm_up)
         told = plan.of(cells)
-        floor = await floor_of(stage, fixture, seal=conditions.seal) if cells and run is None else None
+        with judging():
+            floor = await floor_of(stage, fixture, seal=conditions.seal) if cells and run is None else None
         if cells and not agreed(Before(found, told, total - len(cells), floor.problems if floor is not None else ())):
             return None
         matrices.seal(found)
