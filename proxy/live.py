@@ -1,7 +1,7 @@
 """A request that goes to the world and is recorded. Each piece goes on first and is kept second; the end waits for the commit.
 
 The client's end of message, the piece that completes a declared length included, is sent after the exchange is durable:
-acknowledged means kept (DESIGN 4).
+acknowledged means kept (DESIGN 4). An answer whose body came with its head is sent in one piece then.
 """
 
 from __future__ import annotations

@@ -658,6 +658,25 @@ async def test_the_last_byte_waits_for_the_commit_and_no_other_does(tmp_path: Pa
         await held(b"/sse", b"data: 1\n\n\r\n", b"0\r\n\r\n")
 
 
+async def test_an_answer_that_came_whole_goes_on_in_one_piece_but_not_to_a_client_that_is_still_sending(tmp_path: Path) -> None:
+    """DESIGN 8: one record of TLS and one write where two say no more; who uploads must hear at once that it was refused."""
+
+    async def refuse(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _head: bytes) -> None:
+        writer.write(simple(b"enough", status=b"413 Content Too Large"))
+
+    async with world(tmp_path, {b"/whole": reply(simple(b"whole")), b"/refuse": refuse}) as w:
+        await w.record()
+        w.writer.hold = True
+        client = await w.client()
+        await client.send(b"GET /whole HTTP/1.1\r\nHost: %s\r\n\r\n" % HOST.encode())
+        await until(lambda: w.writer.waiting)
+        w.writer.waiting.pop()()
+        assert (await client.reader.read(65_536)).endswith(b"\r\n\r\nwhole")
+        await client.send(b"POST /refuse HTTP/1.1\r\nHost: %s\r\nContent-Length: 10\r\n\r\n012" % HOST.encode())
+        assert b" 413 " in await client.until(b"\r\n\r\n")
+        w.writer.hold = False
+
+
 async def test_identity_and_gzip_bodies_keep_every_byte(tmp_path: Path) -> None:
     """T-E1: all byte values, CRLF, NUL, and nothing at all."""
     bodies = {b"/all": bytes(range(256)) * 3, b"/crlf": b"\r\n\0\xed\xa0\x80", b"/none": b"", b"/gz": gzip.compress(b"x" * 1000)}

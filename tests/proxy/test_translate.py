@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mitmproxy import http
 
 from secondtake.cassettes.exchange import Request
-from secondtake.proxy.translate import Head, Traits, Unreadable, request_of, split_authority
+from secondtake.proxy.translate import Head, Traits, Unreadable, request_message, request_of, response_message, split_authority
 
 
 def made(
@@ -43,6 +44,16 @@ def test_the_key_is_the_connect_name_then_sni_then_host(
     request, agreed = made(host=host, connect=connect, sni=sni)
     assert (request.host, request.port, agreed) == (key, connect[1], agree)
     assert (request.named.connect, request.named.sni, request.named.host) == (connect[0], sni, host)
+
+
+def test_heads_made_for_mitmproxy_are_the_ones_it_makes() -> None:
+    """Its constructors are gone round, so what they would have made is compared with what is."""
+    fields = ((b"Host", b"origin.example"), (b"X-One", b"1"))
+    request = request_message(("origin.example", 443), b"GET", b"https", b"", b"/", b"HTTP/1.1", fields)
+    theirs = http.Request("origin.example", 443, b"GET", b"https", b"", b"/", b"HTTP/1.1", http.Headers(fields), None, None, 0.0, None)
+    assert vars(request.data) == vars(request.copy().data) == vars(theirs.data)
+    response = response_message(b"HTTP/1.1", 200, b"OK", fields)
+    assert vars(response.data) == vars(http.Response(b"HTTP/1.1", 200, b"OK", http.Headers(fields), None, None, 0.0, None).data)
 
 
 def test_outside_a_tunnel_the_target_names_the_host() -> None:
