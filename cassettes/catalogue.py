@@ -12,6 +12,7 @@ from operator import attrgetter
 from secondtake.cassettes import content as codings
 from secondtake.cassettes import limits
 from secondtake.cassettes.canonical import Document, canonical_target, dump_json, media_type, parse_json, split_target
+from secondtake.cassettes.conditional import Conditions
 from secondtake.cassettes.control import endpoint
 from secondtake.cassettes.exchange import Answer, Channel, Digest, Ending, Exchange, Request, Source
 from secondtake.cassettes.match import normal_key
@@ -56,6 +57,8 @@ class Terms:
     content_type: bytes
     codings: tuple[str, ...]
     """Content codings of the answer as labelled."""
+    conditions: Conditions
+    """Those the exchange was recorded for."""
 
     @classmethod
     def of(cls, request: Request, answer: Answer) -> Terms:
@@ -68,6 +71,7 @@ class Terms:
             b"accept" in [name.strip().lower() for name in vary.split(b",")] or vary.strip() == b"*",
             media_type(answer.fields),
             codings.codings(answer.fields),
+            Conditions.of(request.fields),
         )
 
 

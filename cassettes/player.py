@@ -248,7 +248,7 @@ class Session:
             return None
         if request.method in IDEMPOTENT and kept.answer.status in (200, 206, 304):
             conditions = Conditions.of(request.fields)
-            asked = Conditions.of(kept.exchange.request.fields)
+            asked = kept.terms.conditions
             if asked != conditions or kept.dropped:
                 if not still_holds(kept.answer, conditions, asked):
                     return None
