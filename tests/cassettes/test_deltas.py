@@ -189,6 +189,6 @@ def test_a_text_in_one_piece_is_no_thread() -> None:
 def test_many_keys_in_many_pieces_cost_no_more_than_their_size() -> None:
     """C-10: a hostile answer that spells a short value thousands of times does not stop the recording."""
     known = Redactor([Known("password", b"hunter2x")], key=b"k" * 32)
-    kept = known.body(sse(anthropic_text(list("hunter2x" * 2000))), SSE, Side.RESPONSE)
+    kept = known.body(sse(anthropic_text(list("hunter2x" * 500))), SSE, Side.RESPONSE)
     assert "hunter2x" not in texts(kept.content)
-    assert len(kept.redactions) == 16_000
+    assert len(kept.redactions) == 4_000
