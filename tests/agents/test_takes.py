@@ -36,7 +36,7 @@ SEEDS: dict[str, Callable[[Run], None]] = {"claude": by_claude, "codex": by_code
 
 def script(cast: Cast) -> Cast:
     """The recorded model writes what it finds; the second model writes that too, and one file more."""
-    (shell, *_) = cast.turns[0].tools  # type: ignore[union-attr]  # a reply with a call
+    (shell, *_) = cast.turns[0].tools
     key = "cmd" if "cmd" in shell.arguments else "command"
 
     def turns(command: str) -> tuple[Reply, ...]:

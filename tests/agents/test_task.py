@@ -31,10 +31,12 @@ def test_the_events_are_the_script(course: Course) -> None:
 
 
 def test_five_replays_are_the_recording(course: Course) -> None:
-    """T-O5, T-Q3: zero misses, nothing by position, no model call left over, the same tree, the same words of the agent."""
+    """T-O5, T-Q3, D-04: sealed, no attempt to leave, zero misses, nothing by position, no model call left over, the same tree and words."""
     assert len(course.replays) == REPLAYS
     for played in course.replays:
         result = played.ran.clean()
+        assert result["seal"] == "sealed", played.ran.said
+        assert "escape" not in [problem["kind"] for problem in result["problems"]]
         assert (result["answered"]["positional"], result["answered"]["miss"], result["answered"]["live"]) == (0, 0, 0)
         assert sum(result["answered"].values()) == result["requests"]
         assert [row for row in result["unplayed"] if row["channel"] == "model"] == []
