@@ -19,6 +19,7 @@ from secondtake.cassettes.limits import ARTIFACT_KIND_BYTES
 
 TREE = "tree"
 ENVELOPE = "envelope"
+STAGE = "stage"
 BLOB = "blob"
 REPOSITORY = "repository"
 

@@ -61,6 +61,9 @@ class Kept:
 SHARED_BYTES = 512
 """An envelope from this size on is a file of its own: of one machine and agent they are all the same, and so are kept once in a store."""
 
+TREE_BYTES = 128
+"""A tree under this size, of an empty folder for example, stands in its record: a body frame of its own would cost more than it saves."""
+
 _ARTIFACT = (-1, Side.REQUEST)
 """The spool of an artifact on its way to being an object."""
 
@@ -102,13 +105,14 @@ class Placer:
             payload = artifacts.pack_inside(kept.kind, kept.digest, kept.content)
         else:
             payload = artifacts.pack_reference(kept.kind, kept.digest, size, at)
-        frame = batch.add(self.frames.make(Kind.OBJECT, payload, batch.end))
+        family = kept.kind if kept.kind == artifacts.STAGE else None  # each says what the one before said, and more
+        frame = batch.add(self.frames.make(Kind.OBJECT, payload, batch.end, family))
         found = artifacts.Artifact(kept.kind, kept.digest, size)
         self.index.artifacts.add(artifacts.Record(found, None, artifacts.INSIDE if at is None else at), frame)
 
     def _artifact_place(self, batch: Batch, kept: Kept) -> Place | None:
         """Keep the content of an artifact outside its record, where it is large or much like an earlier one (a tree); None: inside."""
-        if kept.kind == artifacts.TREE and len(kept.content) <= BODY_IN_MEMORY_BYTES:
+        if kept.kind == artifacts.TREE and TREE_BYTES <= len(kept.content) <= BODY_IN_MEMORY_BYTES:
             conversation = "\0tree"
             encoded = self._bodies.encode(kept.digest, kept.content, conversation)
             if encoded is not None:

@@ -44,7 +44,8 @@ def test_a_body_is_placed_once_and_an_exchange_refers_to_it(placer: Placer) -> N
         ("blob", prose(OBJECT_BYTES * 2, 1), artifacts.INSIDE),
         ("blob", noise(OBJECT_BYTES, 1), PLAIN_OBJECT),
         ("blob", prose(1000, 2) * (BODY_IN_MEMORY_BYTES // 1000 + 1), PACKED_OBJECT),
-        ("tree", prose(500, 3), None),
+        ("tree", prose(128, 3), None),
+        ("tree", prose(127, 3), artifacts.INSIDE),
         ("envelope", prose(511, 4), artifacts.INSIDE),
         ("envelope", prose(512, 4), PACKED_OBJECT),
     ],
@@ -57,6 +58,17 @@ def test_an_artifact_goes_where_its_size_and_kind_say(placer: Placer, kind: str,
     assert row.artifact == (kind, digest_of(content), len(content))
     assert row.content_at == place if place is not None else row.content_at.length > 12
     assert NOWHERE not in (row.at, row.content_at) or place == artifacts.INSIDE
+
+
+def test_a_stage_that_grows_costs_what_is_new_in_it(placer: Placer) -> None:
+    """T-I5: the map is kept whenever it grows."""
+    batch = Batch(100)
+    said = b"".join(digest_of(b"%d" % number).encode() for number in range(9))
+    for size in (400, 464, 528):
+        content = said[:size]
+        placer.artifact(batch, Kept("stage", digest_of(content), content, 0))
+    first, *later = (len(frame) for frame in batch.frames)
+    assert max(later) < first - 100, (first, later)
 
 
 def test_a_file_that_is_not_what_its_digest_says_is_never_placed(placer: Placer, tmp_path: Path) -> None:
