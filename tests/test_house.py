@@ -42,7 +42,6 @@ WITHOUT_TEST = {
     "proxy/live.py": ("tests/proxy/test_stream.py", "tested through real sockets, with origins that do their worst"),
     "proxy/local.py": ("tests/proxy/test_refusals.py", "how a refusal is sent, tested with what is said in it"),
     "proxy/outcome.py": ("tests/proxy/test_stream.py", "counts only; compared with the requests that were sent"),
-    "proxy/played.py": ("tests/proxy/test_stream.py", "tested through real sockets, by what the client reads"),
     "proxy/settings.py": ("tests/proxy/test_server.py", "values only"),
 }
 """Source files without a test file of their own: where they are tested, and why there."""
