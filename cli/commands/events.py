@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +54,8 @@ def command(surface: Surface, name: str, artifacts: Path | None) -> int:
         rows = [row(event) for event in found]
         print_table(HEADINGS, rows)
         surface.say(f"\n{cassette.name}: {count(len(rows), 'event')}, {cassette.state}")
+        if not rows:
+            surface.say(f"no model and no MCP server was asked; `secondtake show {shlex.quote(name)}{surface.again}` lists what was")
     return 0
 
 

@@ -43,7 +43,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option(
     "--attempts", type=click.IntRange(1, 20), default=3, show_default=True, metavar="N", help="Runs of a cell that infrastructure ends."
 )
-@click.option("--pace", type=click.FloatRange(min=0), default=0.0, metavar="S", help="Seconds between two takes' starts at one provider.")
+@click.option("--gap", type=click.FloatRange(min=0), default=0.0, metavar="S", help="Seconds between two takes' starts at one provider.")
 @click.option("--resume", is_flag=True, help="Go on with the matrix of this design; more --repeats top it up.")
 @click.option("--as", "label", metavar="NAME", help="How its ID begins; else as the fixture is called.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before money is spent.")
@@ -79,7 +79,7 @@ def command(
     no_control: bool,
     no_warm_up: bool,
     attempts: int,
-    pace: float,
+    gap: float,
     resume: bool,
     label: str | None,
     yes: bool,
@@ -141,7 +141,7 @@ def command(
         changes=_changes(parameters, tools, agents),
         control=not no_control,
         warm_up=not no_warm_up,
-        pacing=Pacing(gap_s=pace),
+        pacing=Pacing(gap_s=gap),
         max_cost=max_cost,
         seal=seal,
         label=check_name(label) if label else None,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes.exchange import Answer, Exchange, Fields, Request
+from secondtake.cassettes.mcp import SCHEME
 from secondtake.cli.render.escape import visible_bytes_line, visible_line
 from secondtake.cli.render.words import duration, size
 
@@ -87,7 +88,7 @@ def page_head(exchange: Exchange) -> Iterator[str]:
     yield visible_line(f"exchange {exchange.seq}  {exchange.channel}{adapter}  started at {duration(exchange.started_us)}")
     yield ""
     request = exchange.request
-    yield visible_line(f"> {request.method} {request.url} {request.protocol}")
+    yield visible_line(f"> {request.method} {request.url}{'' if request.scheme == SCHEME else f' {request.protocol}'}")
     yield from (f"> {line}" for line in _field_lines(request.fields))
 
 
@@ -101,7 +102,8 @@ def page_answer(exchange: Exchange) -> Iterator[str]:
         yield visible_line(f"< {interim.status} {visible_bytes_line(interim.reason)}")
         yield from (f"< {line}" for line in _field_lines(interim.fields))
     made = "  (made by the proxy)" if answer.synthetic else ""
-    yield f"< {answer.status} {visible_bytes_line(answer.reason)} {visible_line(answer.protocol)}  after {duration(answer.offset_us)}{made}"
+    protocol = "" if exchange.request.scheme == SCHEME else f" {visible_line(answer.protocol)}"
+    yield f"< {answer.status} {visible_bytes_line(answer.reason)}{protocol}  after {duration(answer.offset_us)}{made}"
     yield from (f"< {line}" for line in _field_lines(answer.fields))
 
 

@@ -63,6 +63,7 @@ def filtered(text: str, folder: Path) -> str:
     text = re.sub(r"\b[0-9a-f]{64}\b", "[DIGEST]", text)
     text = re.sub(r"\b\d+(?:\.\d+)? (?:s|min)\b(?: \d\d s)?", "[TIME]", text)
     text = re.sub(r'("elapsed_us": )\d+', r"\1[TIME]", text)
+    text = re.sub(r'("bytes_on_disk": )\d+', r"\1[SIZE]", text)
     return re.sub(r"\b\d+(?:\.\d+)? KiB\b", "[SIZE]", text)
 
 

@@ -99,3 +99,14 @@ def test_a_recording_without_a_model_has_an_empty_log(command: Command, store: S
     """A plain `pip install`."""
     keep(store, "plain", [(exchange(1, Channel.WEB, Request("GET", "https", "web.example", 443, b"/"), Answer(200)), [])])
     assert command("events", "plain", "--json").out == ""
+
+
+def test_a_recording_without_a_model_says_where_to_look(command: Command, store: Store) -> None:
+    """STYLE 4.6: an empty log is no dead end."""
+    page = Request("GET", "https", "web.example", 443, b"/")
+    keep(store, "pages", [(exchange(1, Channel.WEB, page, Answer(200)), [])])
+    ran = command("events", "pages")
+    assert ran.err.splitlines()[-2:] == [
+        "pages: 0 events, closed",
+        "no model and no MCP server was asked; `secondtake show pages` lists what was",
+    ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from secondtake.cassettes.exchange import Answered, Interim
-from secondtake.cli.render.exchanges import line_fields, page_answer, page_fields, page_tail
+from secondtake.cassettes.mcp import ANSWERED, message_request
+from secondtake.cli.render.exchanges import line_fields, page_answer, page_fields, page_head, page_tail
 from tests.cli.scenes import sample
 
 FIELDS = [
@@ -61,3 +62,10 @@ def test_trailers_rules_and_notes_stand_at_the_end() -> None:
     assert shown[0] == "< checksum: 1\\x1b  (trailer)"
     assert "forwarded with: route" in shown
     assert "note: x\\ny" in shown
+
+
+def test_a_message_over_standard_input_is_not_said_to_be_http() -> None:
+    """Issue 4.6: what is shown is what was there."""
+    exchange = replace(sample()[0][0], request=message_request("git", "tools/call"), answer=ANSWERED)
+    assert "> POST stdio://git/tools/call" in list(page_head(exchange))
+    assert next(iter(page_answer(exchange))).startswith("< 200 OK  after ")
