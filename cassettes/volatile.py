@@ -161,24 +161,51 @@ def _subagent_text(text: str) -> str:
     return text
 
 
-def _drop_subagents(document: Json) -> Json:
-    if isinstance(document, dict):
-        for turn in _objects(document.get("messages")):
-            if turn.get("role") == "tool":
-                _texts(turn, "content", _subagent_text)
-            for block in _objects(turn.get("content")):
-                if block.get("type") == "tool_result":
-                    _texts(block, "content", _subagent_text)
-        for item in _objects(document.get("input")):
-            if item.get("type") == "function_call_output":
-                _texts(item, "output", _subagent_text)
-        for turn in _objects(document.get("contents")):
-            for part in _objects(turn.get("parts")):
-                result = part.get("functionResponse")
-                if isinstance(result, dict) and isinstance(response := result.get("response"), dict):
-                    for key in ("output", "result"):
-                        _texts(response, key, _subagent_text)
-    return document
+_SPENT = r"\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|secs?|seconds?|m|mins?|minutes?)\b(?: ?\d+(?:\.\d+)? ?(?:ms|s|secs?|seconds?)\b)?"
+_TIMES = (
+    # pytest, npm, cargo, unittest, vitest, jest: `in 0.03s`, `finished in 2 s`, `Time: 1.204 s`; and what programs say of themselves
+    (re.compile(rf"\b(in|took|elapsed|duration|time)(:?[ \t]+)(?:about )?{_SPENT}", re.IGNORECASE), r"\1\2(time)"),
+    # mocha, node, ctest: a time alone in brackets
+    (re.compile(rf"\({_SPENT}\)"), "((time))"),
+    # go test: the last word of a line
+    (re.compile(r"\t\d+\.\d{2,3}s$", re.MULTILINE), "\t(time)"),
+    # time(1), bash's `time`
+    (re.compile(r"^(real|user|sys)([ \t]+)\d+(?:m\d+)?[.,]\d+s?$", re.MULTILINE), r"\1\2(time)"),
+    # node --test
+    (re.compile(r"\b(duration_ms:? )\d+(?:\.\d+)?"), r"\1(time)"),
+)
+"""How long a command took, where its output says so. A number without such a word before it, or brackets around it, is no time."""
+
+
+def _spent_text(text: str) -> str:
+    for pattern, replacement in _TIMES:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _in_results(change: Callable[[str], str]) -> Callable[[Json], Json]:
+    """Change the texts of tool results, in whichever format."""
+
+    def changed(document: Json) -> Json:
+        if isinstance(document, dict):
+            for turn in _objects(document.get("messages")):
+                if turn.get("role") == "tool":
+                    _texts(turn, "content", change)
+                for block in _objects(turn.get("content")):
+                    if block.get("type") == "tool_result":
+                        _texts(block, "content", change)
+            for item in _objects(document.get("input")):
+                if item.get("type") == "function_call_output":
+                    _texts(item, "output", change)
+            for turn in _objects(document.get("contents")):
+                for part in _objects(turn.get("parts")):
+                    result = part.get("functionResponse")
+                    if isinstance(result, dict) and isinstance(response := result.get("response"), dict):
+                        for key in ("output", "result"):
+                            _texts(response, key, change)
+        return document
+
+    return changed
 
 
 # --- prompts, in every format
@@ -259,7 +286,8 @@ RULES: tuple[Rule, ...] = (
     Rule("responses-exec", 1, "chunk id and wall time in shell results", _of("responses"), _drop_exec_times),
     Rule("gemini-shell", 1, "process group and client-made call ids of the shell tool", _of("gemini"), _drop_gemini_shell),
     Rule("chat-shell", 1, "process group in shell results", _of("chat"), _drop_chat_group),
-    Rule("subagent", 1, "the id of a sub-agent and how long it took, where its result says them", _has_prompts, _drop_subagents),
+    Rule("subagent", 1, "the id of a sub-agent and how long it took, where its result says them", _has_prompts, _in_results(_subagent_text)),
+    Rule("result-times", 1, "how long a command took, where its output in a tool's result says so", _has_prompts, _in_results(_spent_text)),
     Rule("prompt-date", 1, "the date in a line that an agent writes into its prompts", _has_prompts, _drop_dates),
     Rule("chat-way-home", 1, "the relative way from the workspace to a file of ~/.qwen", _of("chat"), _drop_way_home),
     Rule("gemini-project", 1, "the workspace's name in paths below ~/.gemini/tmp", _of("gemini"), _drop_project),

@@ -275,6 +275,7 @@ def test_every_rule_has_a_test_that_shows_what_it_does() -> None:
         "gemini-shell",
         "chat-shell",
         "subagent",
+        "result-times",
         "prompt-date",
         "chat-way-home",
         "gemini-project",
@@ -282,6 +283,50 @@ def test_every_rule_has_a_test_that_shows_what_it_does() -> None:
         "git-capabilities",
     ]
     assert all(rule.why and rule.version >= 1 for rule in RULES)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("== 3 passed in 0.03s ==", "== 3 passed in 12.61s =="),
+        ("Ran 3 tests in 0.001s", "Ran 3 tests in 1.204s"),
+        ("added 66 packages in 2s", "added 66 packages in 1m 3s"),
+        ("test result: ok; finished in 0.00s", "test result: ok; finished in 0.41s"),
+        ("ok  \tbill\t0.003s\nok  \tsplit\t1.20s", "ok  \tbill\t0.911s\nok  \tsplit\t0.02s"),
+        ("✓ splits (15ms)", "✓ splits (2 ms)"),
+        ("Time:        1.204 s", "Time:        0.9 s"),
+        ("# duration_ms 43.118", "# duration_ms 9.5"),
+        ("real\t0m0.003s\nuser\t0m0.001s", "real\t1m2.300s\nuser\t0m0.912s"),
+        ("Done, took 350ms.", "Done, took about 2 minutes."),
+    ],
+)
+def test_how_long_a_command_took_does_not_tell_two_results_apart(one: str, other: str) -> None:
+    """AGENTS 2: test runners and package managers say it, and it differs each time."""
+    for (adapter, a), (_, b) in zip(delegated(one), delegated(other), strict=True):
+        assert key(adapter, a) == key(adapter, b), (adapter, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("timeout = 30s", "timeout = 60s"),
+        ("3 passed, 1 failed in 0.03s", "4 passed in 0.03s"),
+        ("sleep 5", "sleep 6"),
+        ("in 3 files", "in 4 files"),
+        ("retry after 30s", "retry after 60s"),
+        ("f(1)", "f(2)"),
+    ],
+)
+def test_other_numbers_in_a_result_do(one: str, other: str) -> None:
+    """T-A10: a wrong answer is worse than a miss."""
+    for (adapter, a), (_, b) in zip(delegated(one), delegated(other), strict=True):
+        assert key(adapter, a) != key(adapter, b), (adapter, one)
+
+
+def test_a_time_in_what_a_person_or_the_model_says_counts() -> None:
+    """Only tools' results: the task is the task."""
+    said = [anthropic(messages=[{"role": "user", "content": f"make it run in {time}"}]) for time in ("2 s", "3 s")]
+    assert key(ANTHROPIC, said[0]) != key(ANTHROPIC, said[1])
 
 
 def test_the_version_changes_with_the_list() -> None:
