@@ -241,7 +241,6 @@ async def retake_session(
     stdout: IO[bytes] | int | None = None,
 ) -> Retaken:
     """Run `agent` against a cassette with another model in the part. `started` gets the take's name and labels before the agent starts.
-
     `command` is the command line so far, for hints.
 
     Raises:

@@ -101,6 +101,7 @@ def test_an_attempt_to_leave_is_an_escape_and_is_counted(tmp_path: Path) -> None
         assert [problem.kind for problem in taken.retaken.problems] == ["escape"]
         with made.scene.stage.store.open(taken.name) as kept:
             log = [one for one in log_of(kept) if one.event is EventKind.ESCAPE]
+        assert made.scene.stage.store.verify(taken.name).faults == ()
         assert [(one.data["kind"], one.data["address"], one.data["port"]) for one in log] == [("tcp", "192.0.2.7", 9418)]
 
     played(tmp_path, test)
