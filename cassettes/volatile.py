@@ -286,7 +286,7 @@ RULES: tuple[Rule, ...] = (
     Rule("responses-exec", 1, "chunk id and wall time in shell results", _of("responses"), _drop_exec_times),
     Rule("gemini-shell", 1, "process group and client-made call ids of the shell tool", _of("gemini"), _drop_gemini_shell),
     Rule("chat-shell", 1, "process group in shell results", _of("chat"), _drop_chat_group),
-    Rule("subagent", 1, "the id of a sub-agent and how long it took, where its result says them", _has_prompts, _in_results(_subagent_text)),
+    Rule("subagent", 1, "a sub-agent's id, and how long it took, where its result says so", _has_prompts, _in_results(_subagent_text)),
     Rule("result-times", 1, "how long a command took, where its output in a tool's result says so", _has_prompts, _in_results(_spent_text)),
     Rule("prompt-date", 1, "the date in a line that an agent writes into its prompts", _has_prompts, _drop_dates),
     Rule("chat-way-home", 1, "the relative way from the workspace to a file of ~/.qwen", _of("chat"), _drop_way_home),

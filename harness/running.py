@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +13,11 @@ from typing import TYPE_CHECKING
 from secondtake.cassettes.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from secondtake.harness.equipment import Equipment
     from secondtake.harness.plan import Stage
+    from secondtake.proxy.policy import Mode
     from secondtake.proxy.runtime import Runtime
 
 
@@ -81,3 +87,48 @@ def _running(directory: Path, port: int | None) -> Runtime:
         ports = ", ".join(str(each.port) for each in found)
         raise BadInput(f"several proxies are running, on ports {ports}", hint=f"secondtake env --port {found[0].port}")
     return found[0]
+
+
+@contextmanager
+def until_stopped(again: Callable[[], None] | None) -> Iterator[asyncio.Event]:
+    """Give an event that SIGINT or SIGTERM sets. SIGHUP calls `again`, or sets it too where there is none."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    taken = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in taken:
+        loop.add_signal_handler(number, again if number is signal.SIGHUP and again is not None else stop.set)
+    try:
+        yield stop
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def announced(stage: Stage, equipment: Equipment, mode: Mode, name: str, port: int, ready: Callable[[Ready], None]) -> Iterator[None]:
+    """Leave a runtime file for `env`, say that we are ready, and take the file away at the end."""
+    from secondtake.proxy import runtime
+    from secondtake.proxy.upstream import former_value
+
+    directory = run_directory(stage.store.root)
+    runtime.sweep(directory)
+    pid = os.getpid()
+    runtime.write(
+        directory,
+        runtime.Runtime(
+            port=port,
+            pid=pid,
+            started=runtime.process_start(pid),
+            mode=str(mode),
+            bundle=str(equipment.bundle),
+            cassette=name,
+            host=equipment.reached_as,
+            credential=equipment.credential,
+            upstream=former_value(stage.environ) or None,
+        ),
+    )
+    try:
+        ready(Ready(str(mode), name, port, pid, equipment.bundle, equipment.address(port), equipment.change(port, former=True).set))
+        yield
+    finally:
+        runtime.remove(directory, port, pid=pid)

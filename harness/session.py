@@ -5,13 +5,11 @@ Nothing here is printed; a command renders the values that come back.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import shutil
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
@@ -29,13 +27,11 @@ from secondtake.harness.recording import begin, recording_proxy
 from secondtake.harness.replaying import BY_CONTENT, hosts_of, opened, player_for, recorded_start, replayed, replaying_proxy, stand, told
 from secondtake.harness.results import SealBroken
 from secondtake.harness.retaking import attach, begin_take, refuse_in_place, retaking_proxy
-from secondtake.harness.running import Ready, run_directory
+from secondtake.harness.running import Ready, announced, until_stopped
 from secondtake.harness.seal.values import Wanted
 from secondtake.harness.snapshot import LIMITS
 from secondtake.harness.turns import watched, watching
-from secondtake.proxy import runtime
 from secondtake.proxy.policy import Mode, Pace
-from secondtake.proxy.upstream import former_value
 
 if TYPE_CHECKING:
     from secondtake.cassettes.events import Event
@@ -116,7 +112,7 @@ async def proxy_record_session(
         try:
             take = begin(stage, naming, equipment, bound, agent=(), wire=wire)
             proxy.wire.attach(writer=take.writer, aliases=equipment.aliases(bound, stage.cwd))
-            with _stopping(None) as stop, _announced(stage, equipment, Mode.RECORD, take.writer.name, bound, ready):
+            with until_stopped(None) as stop, announced(stage, equipment, Mode.RECORD, take.writer.name, bound, ready):
                 await stop.wait()
         finally:
             outcome = await proxy.stop()
@@ -217,7 +213,7 @@ async def proxy_replay_session(
         begun_s = stage.monotonic_s()
         try:
             proxy.wire.attach(player=player_for(equipment, cassette, bound, stage.cwd, matching))
-            with _stopping(proxy.wire.new_sessions) as stop, _announced(stage, equipment, Mode.REPLAY, cassette.name, bound, ready):
+            with until_stopped(proxy.wire.new_sessions) as stop, announced(stage, equipment, Mode.REPLAY, cassette.name, bound, ready):
                 await stop.wait()
         finally:
             outcome = await proxy.stop()
@@ -321,7 +317,7 @@ async def proxy_retake_session(
         try:
             taking = begin_take(stage, cassette, cast, equipment, bound, name=recast.name, agent=(), cwd=stage.cwd, wire=wire)
             attach(proxy, taking, equipment, bound, stage.cwd, matching)
-            with _stopping(None) as stop, _announced(stage, equipment, Mode.RETAKE, taking.writer.name, bound, ready):
+            with until_stopped(None) as stop, announced(stage, equipment, Mode.RETAKE, taking.writer.name, bound, ready):
                 await stop.wait()
         finally:
             outcome = await proxy.stop()
@@ -356,45 +352,3 @@ def check_startable(agent: Sequence[str], stage: Stage) -> None:
         raise NotStarted(program, "no such command on PATH", 127, hint=hint)
     if "/" in program and not (stage.cwd / program).is_file():
         raise NotStarted(program, "no such file", 127)
-
-
-@contextmanager
-def _stopping(again: Callable[[], None] | None) -> Iterator[asyncio.Event]:
-    """Give an event that SIGINT or SIGTERM sets. SIGHUP calls `again`, or sets it too where there is none."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    taken = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in taken:
-        loop.add_signal_handler(number, again if number is signal.SIGHUP and again is not None else stop.set)
-    try:
-        yield stop
-    finally:
-        for number in taken:
-            loop.remove_signal_handler(number)
-
-
-@contextmanager
-def _announced(stage: Stage, equipment: Equipment, mode: Mode, name: str, port: int, ready: Callable[[Ready], None]) -> Iterator[None]:
-    """Leave a runtime file for `env`, say that we are ready, and take the file away at the end."""
-    directory = run_directory(stage.store.root)
-    runtime.sweep(directory)
-    pid = os.getpid()
-    runtime.write(
-        directory,
-        runtime.Runtime(
-            port=port,
-            pid=pid,
-            started=runtime.process_start(pid),
-            mode=str(mode),
-            bundle=str(equipment.bundle),
-            cassette=name,
-            host=equipment.reached_as,
-            credential=equipment.credential,
-            upstream=former_value(stage.environ) or None,
-        ),
-    )
-    try:
-        ready(Ready(str(mode), name, port, pid, equipment.bundle, equipment.address(port), equipment.change(port, former=True).set))
-        yield
-    finally:
-        runtime.remove(directory, port, pid=pid)
