@@ -276,7 +276,8 @@ def _failures(takes: Sequence[Named]) -> tuple[Failure, ...]:
     for identity, ones in found.items():
         signature = ones[0].take.signature
         text = signature.text if signature is not None else "(no signature)"
-        same = any(one.take.outcome is Outcome.SAME for one in ones)
+        # What was cut off by a bound has another signature than the incident, although its checks say the same.
+        same = any(one.take.outcome is Outcome.SAME and one.take.stopped is None for one in ones)
         made.append(Failure(identity, text, len(ones), same, tuple(one.name for one in ones)))
     return tuple(sorted(made, key=lambda failure: (-failure.count, not failure.recorded, failure.text)))
 
