@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import h11
-from h11._readers import ChunkedReader, ContentLengthReader, Http10Reader
-from mitmproxy import http
+from h11._readers import Http10Reader
 from mitmproxy.connection import ConnectionState
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
@@ -28,12 +27,12 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseProtocolError,
     ResponseTrailers,
 )
-from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, TBodyReader, should_make_pipe
+from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Server, should_make_pipe
 
 from secondtake.proxy import early
 from secondtake.proxy.arrival import Whole
 from secondtake.proxy.commands import Abort, OriginHead, ResponseAbort, ResponseHead, ResponseInterim
-from secondtake.proxy.framing import Delimiter, tokens, values
+from secondtake.proxy.framing import Delimiter, values
 from secondtake.proxy.heads import (
     REASONS,
     BadHead,
@@ -46,54 +45,8 @@ from secondtake.proxy.heads import (
     split_head,
     trailer_block,
 )
+from secondtake.proxy.http1_bodies import body_reader, closes, read_body
 from secondtake.proxy.translate import Head
-
-
-def _body_reader(size: int | None) -> TBodyReader:
-    if size is None:
-        return ChunkedReader()
-    return Http10Reader() if size == -1 else ContentLengthReader(size)
-
-
-class _Trailers:
-    """Reading a body with trailers, shared by both sides."""
-
-    @staticmethod
-    def read(
-        side: Http1Client | Http1Server, event: events.Event, trailers: Callable[[int, http.Headers], HttpEvent]
-    ) -> layer.CommandGenerator[None]:
-        assert side.stream_id is not None
-        while True:
-            try:
-                if isinstance(event, events.DataReceived):
-                    found = side.body_reader(side.buf)
-                elif side.conn.error:
-                    raise h11.RemoteProtocolError(side.conn.error)
-                else:
-                    found = side.body_reader.read_eof()
-            except h11.ProtocolError as error:
-                side.state = side.done
-                yield ReceiveHttp(side.ReceiveProtocolError(side.stream_id, f"body cut short: {error}", side.ReceiveProtocolError.code))
-                if isinstance(side, Http1Client):
-                    yield commands.CloseConnection(side.conn)
-                return
-            if found is None:
-                return
-            if isinstance(found, h11.Data):
-                data = bytes(found.data)
-                if data:
-                    yield ReceiveHttp(side.ReceiveData(side.stream_id, data))
-                continue
-            if found.headers:
-                yield ReceiveHttp(trailers(side.stream_id, http.Headers([(name, value) for name, value in found.headers.raw_items()])))
-            if isinstance(side, Http1Server):
-                # Before it is told: it may be answered, and the next request begun, while it is.
-                side.request_done, side.state = True, side.wait
-                yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
-            else:
-                yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
-                yield from side.mark_done(response=True)
-            return
 
 
 class ClientSide(Http1Server):
@@ -212,14 +165,14 @@ class ClientSide(Http1Server):
             return
         self.request = head  # type: ignore[assignment]  # ours; what mitmproxy would read of it is overridden here
         self.head_sent = False
-        self.body_reader = _body_reader(size)
+        self.body_reader = body_reader(size)
         self.state = self.read_body
         yield ReceiveHttp(RequestHeaders(self.stream_id, head, size == 0))  # type: ignore[arg-type]
         if self.state == self.read_body:
             yield from self.state(events.DataReceived(self.conn, b""))
 
     def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
-        yield from _Trailers.read(self, event, RequestTrailers)
+        yield from read_body(self, event, RequestTrailers)
 
     def wait(self, event: events.Event) -> layer.CommandGenerator[None]:
         """A client that goes while it is being answered: the stream is told, and decides; nothing is closed here."""
@@ -284,12 +237,6 @@ class ClientSide(Http1Server):
                 self.more = True
             elif self.buf:
                 yield from self._handle_event(events.DataReceived(self.conn, b""))
-
-
-def _closes(message: http.Message) -> bool:
-    """Whether a connection ends with this message (RFC 9112 9.3)."""
-    wanted = tokens(message.data.headers.fields, b"connection")
-    return b"close" in wanted or (message.data.http_version != b"HTTP/1.1" and b"keep-alive" not in wanted)
 
 
 INTERIM_HEADS = 1000
@@ -366,7 +313,7 @@ class OriginSide(Http1Client):
                 continue
             break
         self.response = response
-        self.body_reader = _body_reader(size)
+        self.body_reader = body_reader(size)
         self.state = self.read_body
         whole = size is not None and 0 < size <= len(self.buf)
         yield ReceiveHttp(OriginHead(self.stream_id, response, size == 0, whole))
@@ -383,7 +330,7 @@ class OriginSide(Http1Client):
         assert self.response is not None
         if should_make_pipe(self.request, self.response):
             yield from self.make_pipe()
-        elif isinstance(self.body_reader, Http10Reader) or _closes(self.request) or _closes(self.response):
+        elif isinstance(self.body_reader, Http10Reader) or closes(self.request) or closes(self.response):
             self.state = self.done
             yield commands.CloseConnection(self.conn)
         else:
@@ -402,7 +349,7 @@ class OriginSide(Http1Client):
         yield ReceiveHttp(ResponseProtocolError(self.stream_id, message, ErrorCode.RESPONSE_VALIDATION_FAILED))
 
     def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
-        yield from _Trailers.read(self, event, ResponseTrailers)
+        yield from read_body(self, event, ResponseTrailers)
 
     def done(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
         if isinstance(event, events.ConnectionClosed) and self.conn.state is not ConnectionState.CLOSED:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -20,18 +21,22 @@ def test_a_refused_call_is_an_os_error() -> None:
         kernel.setns(9999, kernel.CLONE_NEWNET)
 
 
+SIGNALLED = """
+import os, signal
+from secondtake.harness.seal import kernel
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+descriptor = kernel.signal_descriptor({signal.SIGUSR2})
+os.kill(os.getpid(), signal.SIGUSR2)
+said = os.read(descriptor, 128)
+print(int.from_bytes(said[:4], "little") == signal.SIGUSR2, int.from_bytes(said[12:16], "little") == os.getpid())
+"""
+
+
 def test_a_signal_descriptor_says_who_sent() -> None:
-    """signalfd(2): number and sender."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
-    descriptor = kernel.signal_descriptor({signal.SIGUSR2})
-    try:
-        os.kill(os.getpid(), signal.SIGUSR2)
-        said = os.read(descriptor, 128)
-        assert int.from_bytes(said[:4], "little") == signal.SIGUSR2
-        assert int.from_bytes(said[12:16], "little") == os.getpid()
-    finally:
-        os.close(descriptor)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    """signalfd(2): number and sender. In a process of its own: here another thread might take the signal."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run([sys.executable, "-c", SIGNALLED], env=environ, capture_output=True, text=True, check=True)
+    assert ran.stdout == "True True\n"
 
 
 def test_every_descriptor_from_one_on_is_closed() -> None:
