@@ -1,8 +1,8 @@
 """What an MCP server says on a stream that its client holds open (GET), event by event, each with the message it came after. Pure.
 
 Recorded, an event has a time. Played, it waits for what it came after: a reply for the request of its id, anything else for the message
-that the client had posted last. So it is with HTTP with SSE, where every reply comes on the stream, and with streamable HTTP, where what belongs
-to no request does.
+that the client had posted last. So it is with HTTP with SSE, where every reply comes on the stream, and with streamable HTTP, where what
+belongs to no request does.
 """
 
 from __future__ import annotations

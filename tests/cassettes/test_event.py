@@ -12,7 +12,8 @@ def test_the_fixed_names_stand_in_every_line() -> None:
     """DESIGN 5: `run_id`, `fixture`, `model`, `event` are in each event, whatever it is about."""
     event = Event(EventKind.ESCAPE, 3, 5, None, None, {"kind": "tcp"})
     assert json.loads(line(event, run_id="one", fixture="bill")) == {
-        "run_id": "one", "fixture": "bill", "model": None, "event": "escape", "sequence": 3, "offset_us": 5, "exchange": None, "kind": "tcp",
+        "run_id": "one", "fixture": "bill", "model": None, "event": "escape",
+        "sequence": 3, "offset_us": 5, "exchange": None, "kind": "tcp",
     }  # fmt: skip
     assert json.loads(line(event)) == fields(event)
 
