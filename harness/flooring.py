@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from secondtake.cassettes.digest import digest_of
-from secondtake.cassettes.errors import RecordedError
+from secondtake.cassettes.errors import BadInput, RecordedError
 from secondtake.harness.acceptance.floors import floor
+from secondtake.harness.acceptance.patching import expected
 from secondtake.harness.acceptance.scene import Floor, Scene, decode_floor, encode_floor
 from secondtake.harness.capturing import Snapshot
 from secondtake.harness.collecting import LIMITS, content_in
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from secondtake.cassettes.exchange import Digest
+    from secondtake.cassettes.trees import Entry
     from secondtake.harness.fixture import Fixture
     from secondtake.harness.plan import Stage
 
@@ -55,11 +58,50 @@ async def floor_of(stage: Stage, fixture: Fixture, *, seal: str = "auto") -> Flo
 
 
 async def _made(stage: Stage, fixture: Fixture, seal: str) -> Floor:
+    async with _scene(stage, fixture, seal, {}) as untouched:
+        good = _known_good(fixture, untouched)
+        if good is None:
+            return await floor(fixture.acceptance, fixture.failure, untouched)
+        async with _scene(stage, fixture, seal, good) as patched:
+            return await floor(fixture.acceptance, fixture.failure, untouched, replace(patched, start=untouched.final))
+
+
+def _known_good(fixture: Fixture, untouched: Scene) -> Mapping[str, str | None] | None:
+    """What each file of the known-good tree holds that is not as in the untouched one; None where the fixture names no such tree.
+
+    Raises:
+        BadInput: the patch cannot be read, or does not fit.
+    """
+    name = fixture.acceptance.known_good
+    if name is None:
+        return None
+    entries = untouched.final.by_path()
+
+    def text(path: str) -> str | None:
+        entry = entries.get(os.fsencode(path))
+        content = untouched.after(entry) if entry is not None else None
+        try:
+            return None if content is None else content.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+
+    try:
+        patch = (fixture.root / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read the known-good patch {name}: {error}") from error
+    return expected(patch, text)
+
+
+@asynccontextmanager
+async def _scene(stage: Stage, fixture: Fixture, seal: str, other: Mapping[str, str | None]) -> AsyncIterator[Scene]:
+    """Give the restored scene, with `other` texts in some of its files, as a take that touched nothing would leave it."""
     with fixture.open_cassette() as cassette, fixture.open_stage() as trees, ExitStack() as cleanup:
         environ = fixture.scene.environment({name: value for name, value in stage.environ.items() if name != "TMPDIR"})
         person = replace(stage, environ=environ)
         equipment = cleanup.enter_context(equipped(person))
         scene = cleanup.enter_context(scenery(fixture, cassette, shown=needs((), environ, equipment.bundle)))
+        for path, text in other.items():
+            _put(scene.work, path, text)
         begun_s = stage.monotonic_s()
         async with on_stage(
             (),
@@ -75,12 +117,18 @@ async def _made(stage: Stage, fixture: Fixture, seal: str) -> Floor:
             actor = replace(person, home=home, cwd=cwd, environ={**environ, "HOME": str(home)})
             acting = replace(bare, equipment=replace(equipment, stage=actor))
             tree = Snapshot(scene.work, _named, equipment.redactor, limits=LIMITS, clock_s=stage.monotonic_s).take().tree
-            untouched = Scene(
+            texts = {digest_of(text.encode()): text.encode() for text in other.values() if text is not None}
+
+            def content(entry: Entry) -> bytes | None:
+                changed = texts.get(entry.digest) if entry.digest is not None else None
+                return content_in(trees, entry) if changed is None else changed
+
+            yield Scene(
                 workspace=scene.work,
                 start=tree,
                 final=tree,
-                before=lambda entry: content_in(trees, entry),
-                after=lambda entry: content_in(trees, entry),
+                before=content,
+                after=content,
                 environ=acting.environment({}),
                 prefix=acting.prefix,
                 fixture=fixture.root,
@@ -88,7 +136,18 @@ async def _made(stage: Stage, fixture: Fixture, seal: str) -> Floor:
                 inside=None if cwd == scene.work else str(cwd),
                 monotonic_s=stage.monotonic_s,
             )
-            return await floor(fixture.acceptance, fixture.failure, untouched)
+
+
+def _put(work: Path, path: str, text: str | None) -> None:
+    """Write, or remove, one file of a scratch workspace. Raises BadInput: it would not be inside of it."""
+    target = work / path
+    if not target.parent.resolve().is_relative_to(work.resolve()) or target.is_symlink():
+        raise BadInput(f"the known-good patch changes {path}, which is not a file of the workspace")
+    if text is None:
+        target.unlink(missing_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8", newline="")
 
 
 def _named(_kind: str, content: bytes) -> Digest:

@@ -303,6 +303,8 @@ class Acceptance(Section):
     """What success is: all checks hold."""
 
     check: Checks = ()
+    known_good: Inside | None = None
+    """A patch in the fixture's folder that makes the start tree good: all checks must hold there (the noise floor)."""
 
     @model_validator(mode="after")
     def _names(self) -> Acceptance:
@@ -374,6 +376,8 @@ def referenced(*sections: Failure | Acceptance) -> tuple[str, ...]:
     """The files of the fixture's folder that checks compare with; they belong into its digest."""
     names: list[str] = []
     for section in sections:
+        if isinstance(section, Acceptance) and section.known_good is not None:
+            names.append(section.known_good)
         for check in section.check:
             match check:
                 case OutputCheck(equals_file=str(name)) | DiffCheck(patch_file=str(name)):

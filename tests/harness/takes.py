@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from secondtake.harness.fixture import Fixture, load
 from secondtake.harness.fixture.making import create
@@ -71,12 +72,19 @@ def with_checks(fixture: Fixture, checks: str = CHECKS) -> None:
 
 @asynccontextmanager
 async def staged(
-    folder: Path, *, recorded: Path | None = None, played: Script | None = None, checks: str = CHECKS
+    folder: Path,
+    *,
+    recorded: Path | None = None,
+    played: Script | None = None,
+    checks: str = CHECKS,
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Staged]:
-    """The incident as a fixture, and a provider that goes on."""
+    """The incident as a fixture, and a provider that goes on. `beside`: further files of the fixture's folder."""
     async with scene(folder, recorded=recorded, played=played) as made:
         if recorded is None:
             await made.record()
         fixture = create(made.stage, "bill", recording=NAME, workspace=made.workspace()).fixture
         with_checks(fixture, checks)
+        for name, text in beside.items():
+            (fixture.root / name).write_text(text)
         yield Staged(made, load("bill", made.stage.store))
