@@ -103,7 +103,7 @@ def frozen(
     """
     found = library or find_library()
     if found is None:
-        raise BadInput("the clock cannot be faked: libfaketime is not installed", hint="pip install 'secondtake[clock]'")
+        raise BadInput("the clock cannot be faked: libfaketime is not installed", hint="pip install libfaketime")
     if any(character in str(found) for character in ": \t\n"):
         raise BadInput(f"the dynamic linker takes no library from a path with a space or a colon: {found}", hint="install it elsewhere")
     now = now or datetime.now(UTC)

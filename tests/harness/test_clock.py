@@ -100,7 +100,7 @@ class TestRefused:
         monkeypatch.setattr(clocks, "find_library", lambda: None)
         with pytest.raises(BadInput) as raised:
             frozen(START, {}, now=START)
-        assert raised.value.hint == "pip install 'secondtake[clock]'"
+        assert raised.value.hint == "pip install libfaketime"
 
     def test_a_library_that_fakes_nothing_is_refused(self, tmp_path: Path) -> None:
         """One made for another machine: the linker complains, and programs run with the real time."""
