@@ -374,10 +374,8 @@ KINDS = (
 
 def referenced(*sections: Failure | Acceptance) -> tuple[str, ...]:
     """The files of the fixture's folder that checks compare with; they belong into its digest."""
-    names: list[str] = []
+    names = [section.known_good for section in sections if isinstance(section, Acceptance) and section.known_good is not None]
     for section in sections:
-        if isinstance(section, Acceptance) and section.known_good is not None:
-            names.append(section.known_good)
         for check in section.check:
             match check:
                 case OutputCheck(equals_file=str(name)) | DiffCheck(patch_file=str(name)):
@@ -388,11 +386,9 @@ def referenced(*sections: Failure | Acceptance) -> tuple[str, ...]:
 
 
 def _unique(checks: tuple[AnyCheck, ...]) -> None:
-    seen: set[str] = set()
-    for check in checks:
-        if check.name in seen:
-            raise ValueError(f"two checks are named {check.name!r}")
-        seen.add(check.name)
+    names = [check.name for check in checks]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"two checks are named {twice[0]!r}")
 
 
 def _exactly_one(check: Check, *names: str) -> None:
