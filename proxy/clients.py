@@ -21,6 +21,9 @@ NAME_CHARACTERS = 200
 
 SILENT = "closed without a request"
 
+BROKEN_OFF = "disconnected during the handshake"
+"""How mitmproxy words the end of a client that gave no reason; one that distrusts a certificate says so in an alert."""
+
 
 def peer_command(client: Endpoint, server: Endpoint) -> str:
     """The program at the other end of a connection, as `tools.guess` reads it; empty where it cannot be known."""
@@ -53,7 +56,10 @@ class Clients:
         self._names.pop(client, None)
 
     def refused(self, client: Client, host: str) -> None:
-        """The handshake failed."""
+        """The handshake failed. Where some client was heard before, one that breaks off without a word is taken for one that ended."""
+        if host in self._hosts and BROKEN_OFF in (client.error or ""):
+            self.silent(client, host)
+            return
         self._outcome.tls_failures.append(TlsFailure(host, client.error or "", self._names.get(client, "")))
 
     def heard(self, client: Client, host: str) -> None:

@@ -55,6 +55,20 @@ def test_one_that_says_nothing_is_looked_up_until_somebody_was_heard_at_that_hos
     assert outcome.trusting == {("other.example", "python3 pip")}
 
 
+def test_a_handshake_broken_off_where_others_were_heard_is_no_distrust() -> None:
+    """T-O2: an agent that ends breaks off what it has under way; a certificate that is refused is refused by an alert."""
+    outcome, client = Outcome(), connection()
+    clients = Clients(outcome, Looks())
+    client.error = "The client disconnected during the handshake. If this happens consistently, …"
+    clients.refused(client, HOST)
+    clients.heard(connection(1), HOST)
+    clients.refused(client, HOST)
+    assert (len(outcome.tls_failures), outcome.silent) == (1, [TlsFailure(HOST, SILENT, "")])
+    client.error = "The client does not trust the proxy's certificate for web.example (unknown ca)"
+    clients.refused(client, HOST)
+    assert len(outcome.tls_failures) == 2
+
+
 def test_nothing_is_kept_of_a_connection_that_is_gone() -> None:
     """T-J3: memory stays flat."""
     outcome, client = Outcome(), connection()
