@@ -120,7 +120,7 @@ def test_a_take_killed_at_any_instant_leaves_nothing_running_and_no_half_take(
     whole.pipe.rest()
     assert whole.process.wait() == 0
     took_s = time.monotonic() - began_s
-    instants = 9
+    instants = 6
     for number in range(instants):
         _Run.start(fixture).killed_after(took_s * (number + 0.5) / instants)
     last = _Run.start(fixture)
